@@ -1,0 +1,134 @@
+//! Where facts are kept: one trait, and the logs that keep its promises.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Envelope, Offset};
+
+/// The end of a log: the last durable offset, and the hash that chains every record up to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The last event's place; [`Offset::ZERO`] in an empty log.
+    pub offset: Offset,
+    /// The hash of the last record, chained with all before it; zero in an empty log.
+    pub chain: ChainHash,
+}
+
+/// A link of the hash chain: BLAKE3, so that a lost, altered or reordered record is found.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ChainHash(pub [u8; 32]);
+
+impl fmt::Display for ChainHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ChainHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Events in order, each read or the reason why it cannot be.
+pub type Events<'a> = Box<dyn Iterator<Item = Result<Envelope, LogError>> + Send + 'a>;
+
+/// The reading side of a log. Readers see durable events only, and never hold up the writer.
+pub trait LogReader: Send + Sync {
+    /// The durable end.
+    fn head(&self) -> Head;
+
+    /// The first event that can still be read; one past the head in an empty log.
+    fn oldest(&self) -> Offset;
+
+    /// Every event from `from` to the durable end of this moment, in order, without gaps.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Gone`] when `from` is below [`oldest`](Self::oldest). The iterator ends after its first error.
+    fn read(&self, from: Offset) -> Result<Events<'_>, LogError>;
+}
+
+/// The writing side. There is one per log.
+pub trait EventLog: LogReader {
+    /// Appends the batch and makes it durable: when this returns, a power cut loses none of it.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Conflict`] when the batch does not start right after the head or has a gap; nothing is written.
+    /// After any other error nothing of the batch counts as written, and every append fails until
+    /// [`recover`](Self::recover) succeeds.
+    fn append(&mut self, batch: &[Envelope]) -> Result<(), LogError>;
+
+    /// Brings the log back after a failed append: reopens the store and verifies its tail against the last
+    /// durable head. Idempotent; does nothing when nothing failed.
+    ///
+    /// # Errors
+    ///
+    /// Whatever still stands in the way.
+    fn recover(&mut self) -> Result<(), LogError>;
+
+    /// A reader that lives on its own.
+    fn reader(&self) -> std::sync::Arc<dyn LogReader>;
+}
+
+/// Why a log could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// Bytes are not what was written.
+    #[error("the log is damaged at {place}: {detail}")]
+    Damaged {
+        /// Where: file, segment, offset.
+        place: String,
+        /// What is wrong there.
+        detail: String,
+    },
+    /// The events asked for were removed by retention.
+    #[error("events from {requested} are gone: the oldest that is kept is {oldest}")]
+    Gone {
+        /// What was asked for.
+        requested: Offset,
+        /// What can be had.
+        oldest: Offset,
+    },
+    /// The batch does not follow the head.
+    #[error("the batch starts at {given}, but the log expects {expected}")]
+    Conflict {
+        /// Where the batch starts, or where its gap is.
+        given: Offset,
+        /// What comes next in the log.
+        expected: Offset,
+    },
+    /// Another process has the log open.
+    #[error("{} is in use by another process{}", path.display(), holder.as_deref().unwrap_or_default())]
+    InUse {
+        /// The data folder.
+        path: PathBuf,
+        /// Who holds it, where it is known, as text to append.
+        holder: Option<String>,
+    },
+    /// The log was written by a newer version of Foldplane.
+    #[error("{place} was written by a newer version (format {found}); this one reads up to {known}")]
+    Newer {
+        /// Where.
+        place: String,
+        /// The version found.
+        found: u32,
+        /// The newest version that is understood.
+        known: u32,
+    },
+    /// The store failed.
+    #[error("cannot {action} {}", path.display())]
+    Store {
+        /// What was being done, in the infinitive.
+        action: &'static str,
+        /// To which file or folder.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,5 @@
+//! Foldplane: an endpoint control plane for Envoy and gRPC that is a fold over a durable log.
+
+pub mod events;
+pub mod ingest;
+pub mod projection;

@@ -1,0 +1,3 @@
+//! The `foldplane` command.
+
+fn main() {}

@@ -1,0 +1,17 @@
+//! What clients are sent: encoded resources, each with a version that binds it to its bytes.
+//!
+//! A [`Resources`] is immutable and shares structure with the one before it, so that publishing costs what
+//! changed. The xDS room needs nothing else: a program with resources of its own builds one with
+//! [`Resources::builder`] and serves it.
+
+mod digest;
+mod resource;
+mod set;
+mod type_url;
+mod version;
+
+pub use digest::{ContentDigest, SetDigest};
+pub use resource::{Resource, ResourceName};
+pub use set::{Change, ResourceSet, Resources, ResourcesBuilder};
+pub use type_url::TypeUrl;
+pub use version::{InvalidVersion, Version};

@@ -1,0 +1,64 @@
+//! The resource types, in the order in which they are sent.
+
+use std::fmt;
+
+/// A resource type that is served. The order is make-before-break: new clusters, their endpoints, listeners, routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TypeUrl {
+    /// CDS.
+    Cluster,
+    /// EDS.
+    ClusterLoadAssignment,
+    /// LDS.
+    Listener,
+    /// RDS.
+    RouteConfiguration,
+}
+
+impl TypeUrl {
+    /// Every type, in send order.
+    pub const ALL: [Self; 4] =
+        [Self::Cluster, Self::ClusterLoadAssignment, Self::Listener, Self::RouteConfiguration];
+
+    /// The URL as it stands on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cluster => "type.googleapis.com/envoy.config.cluster.v3.Cluster",
+            Self::ClusterLoadAssignment => {
+                "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
+            }
+            Self::Listener => "type.googleapis.com/envoy.config.listener.v3.Listener",
+            Self::RouteConfiguration => "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
+        }
+    }
+
+    /// The type with this URL, if it is served.
+    #[must_use]
+    pub fn from_url(url: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == url)
+    }
+
+    /// The short name that people use: `CDS`, `EDS`, `LDS`, `RDS`.
+    #[must_use]
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::Cluster => "CDS",
+            Self::ClusterLoadAssignment => "EDS",
+            Self::Listener => "LDS",
+            Self::RouteConfiguration => "RDS",
+        }
+    }
+
+    /// Whether a client may ask for all resources of this type without naming them (xds-rules 12).
+    #[must_use]
+    pub const fn has_wildcard(self) -> bool {
+        matches!(self, Self::Cluster | Self::Listener)
+    }
+}
+
+impl fmt::Display for TypeUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.short())
+    }
+}
