@@ -3,3 +3,4 @@
 pub mod events;
 pub mod ingest;
 pub mod projection;
+pub mod proto;
