@@ -154,6 +154,13 @@ pub struct WorkerKey {
     pub id: WorkerId,
 }
 
+impl WorkerKey {
+    /// The key that sorts before every worker of this service, for range queries.
+    pub(crate) fn first_of(service: ServiceName) -> Self {
+        Self { service, host: HostName("".into()), id: WorkerId("".into()) }
+    }
+}
+
 impl fmt::Display for WorkerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}@{}", self.service, self.id, self.host)

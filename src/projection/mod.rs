@@ -1,3 +1,14 @@
 //! MEANING: a pure fold from facts to a state, and from the state to the resources that clients are sent.
+#![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod resources;
+pub mod state;
+
+mod evolve;
+mod publication;
+mod render;
+mod snapshot;
+
+pub use evolve::{Anomaly, Outcome, evolve};
+pub use publication::{HealthStatus, health};
+pub use snapshot::{Snapshot, StateDigest};

@@ -11,7 +11,7 @@ mod type_url;
 mod version;
 
 pub use digest::{ContentDigest, SetDigest};
-pub use resource::{Resource, ResourceName};
+pub use resource::{Resource, ResourceName, Served};
 pub use set::{Change, ResourceSet, Resources, ResourcesBuilder};
 pub use type_url::TypeUrl;
 pub use version::{InvalidVersion, Version};

@@ -66,6 +66,14 @@ pub struct Resource {
 const RESOURCES_FIELD: u32 = 2;
 
 impl Resource {
+    /// Encodes a message of a served type, whose content last changed at `offset`.
+    ///
+    /// Messages with more than one entry in a protobuf map have no single encoding: keep maps out of them.
+    #[must_use]
+    pub fn encode<M: prost::Message + Served>(name: &str, offset: Offset, message: &M) -> Self {
+        Self::new(M::TYPE_URL, ResourceName::new(name), offset, &message.encode_to_vec())
+    }
+
     /// Wraps an encoded message of type `type_url`, whose content last changed at `offset`.
     #[must_use]
     pub fn new(type_url: TypeUrl, name: ResourceName, offset: Offset, message: &[u8]) -> Self {
@@ -99,6 +107,28 @@ impl Resource {
     pub fn field_bytes(&self) -> usize {
         self.delta_header.len() + self.any.len()
     }
+}
+
+/// A message type that is served as resources.
+pub trait Served {
+    /// Its type.
+    const TYPE_URL: TypeUrl;
+}
+
+impl Served for envoy_types::pb::envoy::config::cluster::v3::Cluster {
+    const TYPE_URL: TypeUrl = TypeUrl::Cluster;
+}
+
+impl Served for envoy_types::pb::envoy::config::endpoint::v3::ClusterLoadAssignment {
+    const TYPE_URL: TypeUrl = TypeUrl::ClusterLoadAssignment;
+}
+
+impl Served for envoy_types::pb::envoy::config::listener::v3::Listener {
+    const TYPE_URL: TypeUrl = TypeUrl::Listener;
+}
+
+impl Served for envoy_types::pb::envoy::config::route::v3::RouteConfiguration {
+    const TYPE_URL: TypeUrl = TypeUrl::RouteConfiguration;
 }
 
 impl PartialEq for Resource {

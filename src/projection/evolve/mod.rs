@@ -1,0 +1,167 @@
+//! The fold: one event, one step. It never refuses and never fails.
+
+mod index;
+
+use std::sync::Arc;
+
+use super::publication::health;
+use super::state::{Link, Phase, RejectionKey, Replica, Served, State, Worker};
+use crate::events::event::{Registration, UpdateRejection};
+use crate::events::{Envelope, Event, Generation, WorkerKey, WorkerRef};
+
+/// What an event did to a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was folded in.
+    Folded,
+    /// It was folded in before; nothing changed.
+    Repeated,
+    /// It made no sense where it stood; it was counted and changed nothing else.
+    Ignored(Anomaly),
+}
+
+/// Why an event made no sense. The same live and on replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Anomaly {
+    /// It is about a worker that does not live.
+    #[error("no such worker lives")]
+    UnknownWorker,
+    /// It is about a registration that another has replaced.
+    #[error("another registration has taken the worker's key")]
+    OtherGeneration,
+    /// It registers a worker whose key is taken.
+    #[error("the worker's key is taken")]
+    KeyTaken,
+    /// It gives an address or a port of a host that another worker holds, or gives one twice.
+    #[error("another worker holds one of its addresses or ports")]
+    AddressTaken,
+    /// It would bring a draining worker back.
+    #[error("the worker is draining")]
+    Draining,
+}
+
+/// Folds one event into the state.
+pub fn evolve(state: &mut State, envelope: &Envelope) -> Outcome {
+    if envelope.offset <= state.offset {
+        return Outcome::Repeated;
+    }
+    state.offset = envelope.offset;
+    match fold(state, envelope) {
+        Ok(()) => Outcome::Folded,
+        Err(anomaly) => {
+            state.anomalies += 1;
+            Outcome::Ignored(anomaly)
+        }
+    }
+}
+
+fn fold(state: &mut State, envelope: &Envelope) -> Result<(), Anomaly> {
+    match &envelope.event {
+        Event::ReplicaStarted { replica, version } => {
+            start(state, Replica { id: replica.clone(), version: version.clone(), started: envelope.offset });
+        }
+        Event::HostReported { host, report } => {
+            index::report_host(state, host, report);
+        }
+        Event::WorkerRegistered { worker, registration } => register(state, envelope, worker, registration)?,
+        Event::WorkerReady { worker } => {
+            change_phase(state, worker, |_| Phase::Ready)?;
+        }
+        Event::WorkerUnready { worker, reason } => {
+            change_phase(state, worker, |was| Phase::Unready { reason: reason.clone(), was })?;
+        }
+        Event::WorkerDraining { worker, reason, drain_ms } => {
+            change_phase(state, worker, |was| Phase::Draining {
+                reason: reason.clone(),
+                drain_ms: *drain_ms,
+                since: envelope.recorded_at,
+                was,
+            })?;
+        }
+        Event::WorkerDisconnected { worker, cause } => {
+            change(state, worker, |live| live.link = Link::Disconnected { cause: *cause })?;
+        }
+        Event::WorkerReconnected { worker, session } => {
+            change(state, worker, |live| {
+                live.link = Link::Connected { session: session.clone() };
+                live.missed_rejoins = 0;
+            })?;
+        }
+        Event::WorkerRemoved { worker, .. } => {
+            let live = Arc::clone(current(state, worker)?);
+            index::remove(state, &worker.key, &live, envelope);
+        }
+        Event::UpdateRejected { rejection } => record_rejection(state, rejection),
+    }
+    Ok(())
+}
+
+/// Every connection of the copy before is over: who lives keeps its status and is awaited.
+fn start(state: &mut State, replica: Replica) {
+    state.replica = Some(replica);
+    let everyone: Vec<WorkerKey> = state.workers.keys().cloned().collect();
+    for key in everyone {
+        if let Some(worker) = state.workers.get_mut(&key).map(Arc::make_mut) {
+            worker.missed_rejoins = worker.missed_rejoins.saturating_add(1);
+            if matches!(worker.link, Link::Connected { .. }) {
+                worker.link = Link::AwaitingRejoin;
+            }
+        }
+    }
+}
+
+fn register(
+    state: &mut State,
+    envelope: &Envelope,
+    key: &WorkerKey,
+    registration: &Registration,
+) -> Result<(), Anomaly> {
+    if state.workers.contains_key(key) {
+        return Err(Anomaly::KeyTaken);
+    }
+    if !index::is_free(state, key, registration) {
+        return Err(Anomaly::AddressTaken);
+    }
+    let worker = Worker {
+        generation: Generation::at(envelope.offset),
+        registered_at: envelope.recorded_at,
+        registration: registration.clone(),
+        phase: Phase::Registered,
+        link: Link::Connected { session: registration.session.clone() },
+        missed_rejoins: 0,
+    };
+    index::insert(state, key, worker);
+    Ok(())
+}
+
+fn current<'a>(state: &'a State, worker: &WorkerRef) -> Result<&'a Arc<Worker>, Anomaly> {
+    state.current(worker).map_err(|stale| match stale {
+        super::state::Stale::Unknown => Anomaly::UnknownWorker,
+        super::state::Stale::Generation { .. } => Anomaly::OtherGeneration,
+    })
+}
+
+fn change_phase(
+    state: &mut State,
+    worker: &WorkerRef,
+    next: impl FnOnce(Served) -> Phase,
+) -> Result<(), Anomaly> {
+    let live = current(state, worker)?;
+    if matches!(live.phase, Phase::Draining { .. }) {
+        return Err(Anomaly::Draining);
+    }
+    let was = if health(live).is_some() { Served::Published } else { Served::Never };
+    change(state, worker, |live| live.phase = next(was))
+}
+
+fn change(state: &mut State, worker: &WorkerRef, edit: impl FnOnce(&mut Worker)) -> Result<(), Anomaly> {
+    let mut next = Worker::clone(current(state, worker)?);
+    edit(&mut next);
+    index::update(state, &worker.key, next);
+    Ok(())
+}
+
+fn record_rejection(state: &mut State, rejection: &UpdateRejection) {
+    let key = RejectionKey { node: rejection.node.clone(), type_url: rejection.type_url.clone() };
+    state.rejections.insert(key, rejection.clone());
+}

@@ -1,0 +1,107 @@
+//! EDS: one load assignment.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use envoy_types::pb::envoy::config::core::v3 as core;
+use envoy_types::pb::envoy::config::core::v3::socket_address::PortSpecifier;
+use envoy_types::pb::envoy::config::endpoint::v3 as pb;
+use envoy_types::pb::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
+use envoy_types::pb::google::protobuf::UInt32Value;
+
+use super::{Cluster, ClusterName, weights};
+use crate::events::event::{EndpointAddress, Locality};
+use crate::projection::HealthStatus;
+use crate::projection::state::Published;
+
+/// The published members of one locality, by address.
+type Group<'a> = Vec<(&'a EndpointAddress, &'a Published)>;
+
+/// Everything published of a cluster: priorities without holes (envoyproxy/envoy#8088), one entry a locality,
+/// sorted by priority, locality and address.
+pub(super) fn message(name: &ClusterName, cluster: &Cluster) -> pb::ClusterLoadAssignment {
+    let mut priorities: BTreeMap<u32, BTreeMap<&Locality, Group<'_>>> = BTreeMap::new();
+    for (address, member) in &cluster.members {
+        if let Some(published) = &member.published {
+            let localities = priorities.entry(published.priority).or_default();
+            localities.entry(&published.locality).or_default().push((address, published));
+        }
+    }
+    pb::ClusterLoadAssignment {
+        cluster_name: name.as_str().to_owned(),
+        endpoints: (0..).zip(priorities.values()).flat_map(|(rank, group)| localities(rank, group)).collect(),
+        ..pb::ClusterLoadAssignment::default()
+    }
+}
+
+fn localities<'a>(
+    priority: u32,
+    groups: &'a BTreeMap<&Locality, Group<'a>>,
+) -> impl Iterator<Item = pb::LocalityLbEndpoints> + 'a {
+    let shares: Vec<u64> = groups.values().map(share).collect();
+    groups.iter().zip(weights::fit(&shares)).map(move |((locality, group), weight)| pb::LocalityLbEndpoints {
+        locality: Some(core::Locality {
+            region: locality.region.clone(),
+            zone: locality.zone.clone(),
+            sub_zone: locality.sub_zone.clone(),
+        }),
+        lb_endpoints: endpoints(group),
+        // gRPC ignores a locality without one (xds-rules 26).
+        load_balancing_weight: Some(UInt32Value { value: weight }),
+        priority,
+        ..pb::LocalityLbEndpoints::default()
+    })
+}
+
+/// What a locality can carry: the weights of its healthy endpoints, so that load follows capacity.
+fn share(group: &Group<'_>) -> u64 {
+    group
+        .iter()
+        .filter(|(_, published)| published.health == HealthStatus::Healthy)
+        .map(|(_, published)| weight(published))
+        .sum()
+}
+
+fn weight(published: &Published) -> u64 {
+    published.weight.map_or(1, |weight| u64::from(weight.get()))
+}
+
+fn endpoints(group: &Group<'_>) -> Vec<pb::LbEndpoint> {
+    let given: Vec<u64> = group.iter().map(|(_, published)| weight(published)).collect();
+    let fitted = weights::fit(&given);
+    group
+        .iter()
+        .zip(fitted)
+        .map(|((address, published), fitted)| endpoint(address, published, fitted))
+        .collect()
+}
+
+fn endpoint(address: &EndpointAddress, published: &Published, weight: u32) -> pb::LbEndpoint {
+    pb::LbEndpoint {
+        health_status: match published.health {
+            HealthStatus::Healthy => core::HealthStatus::Healthy,
+            HealthStatus::Unhealthy => core::HealthStatus::Unhealthy,
+            HealthStatus::Draining => core::HealthStatus::Draining,
+        }
+        .into(),
+        load_balancing_weight: published.weight.map(|_| UInt32Value { value: weight }),
+        host_identifier: Some(HostIdentifier::Endpoint(pb::Endpoint {
+            address: Some(match address {
+                EndpointAddress::Ip(address) => socket_address(*address),
+            }),
+            ..pb::Endpoint::default()
+        })),
+        ..pb::LbEndpoint::default()
+    }
+}
+
+fn socket_address(address: SocketAddr) -> core::Address {
+    core::Address {
+        address: Some(core::address::Address::SocketAddress(core::SocketAddress {
+            // IPv6 without brackets (xds-rules 26).
+            address: address.ip().to_string(),
+            port_specifier: Some(PortSpecifier::PortValue(u32::from(address.port()))),
+            ..core::SocketAddress::default()
+        })),
+    }
+}

@@ -1,0 +1,85 @@
+//! What is published under one cluster name.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use imbl::OrdMap;
+use serde::{Deserialize, Serialize};
+
+use crate::events::event::{EndpointAddress, Locality};
+use crate::events::{Offset, PortName, ServiceName, WorkerKey};
+use crate::projection::HealthStatus;
+
+/// The name of a cluster and of its load assignment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ClusterName(String);
+
+impl ClusterName {
+    /// The cluster of a service's first port.
+    #[must_use]
+    pub fn of_service(service: &ServiceName) -> Self {
+        Self(service.as_str().to_owned())
+    }
+
+    /// The cluster of another port.
+    #[must_use]
+    pub fn of_port(service: &ServiceName, port: &PortName) -> Self {
+        Self(format!("{service}:{port}"))
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for ClusterName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ClusterName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// A cluster lives as long as a live worker has an endpoint for it, published or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// Which service.
+    pub service: ServiceName,
+    /// Which of its ports.
+    pub port: PortName,
+    /// Where it appeared, or its own attributes last changed: the offset of its CDS version.
+    pub changed: Offset,
+    /// Where what is published of its members last changed: the offset of its EDS version.
+    pub endpoints_changed: Offset,
+    /// Its members by address, so that none can be listed twice (grpc/grpc-go#5710).
+    pub members: OrdMap<EndpointAddress, Member>,
+}
+
+/// One address of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Whose it is.
+    pub worker: WorkerKey,
+    /// What clients are told of it, if anything.
+    pub published: Option<Published>,
+}
+
+/// Everything that clients are told of an endpoint beside its address.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Published {
+    /// 0 is used first.
+    pub priority: u32,
+    /// Where it stands.
+    pub locality: Locality,
+    /// Whether it should get requests.
+    pub health: HealthStatus,
+    /// Its share of the load within its locality.
+    pub weight: Option<NonZeroU32>,
+}

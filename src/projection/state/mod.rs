@@ -1,0 +1,191 @@
+//! What is true at an offset. Cheap to clone: clones share their structure.
+
+mod cluster;
+mod host;
+mod worker;
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use serde::{Deserialize, Serialize};
+
+pub use cluster::{Cluster, ClusterName, Member, Published};
+pub use host::{Host, PortKey};
+pub use worker::{Link, Phase, Served, Worker};
+
+use crate::events::event::{EndpointAddress, UpdateRejection};
+use crate::events::{HostName, Offset, ReplicaId, ServiceName, Timestamp, WorkerKey, WorkerRef};
+
+/// The state at an offset.
+///
+/// It holds facts and what follows from them, the offsets of versions among it, so that a start from a saved
+/// state and a replay from the first event give the same version strings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    pub(super) offset: Offset,
+    pub(super) replica: Option<Replica>,
+    pub(super) hosts: OrdMap<HostName, Arc<Host>>,
+    pub(super) services: OrdMap<ServiceName, Arc<Service>>,
+    pub(super) workers: OrdMap<WorkerKey, Arc<Worker>>,
+    pub(super) ports: OrdMap<PortKey, WorkerKey>,
+    pub(super) released: OrdMap<PortKey, Timestamp>,
+    pub(super) addresses: OrdMap<EndpointAddress, WorkerKey>,
+    pub(super) clusters: OrdMap<ClusterName, Arc<Cluster>>,
+    pub(super) clusters_changed: Offset,
+    pub(super) endpoints_changed: Offset,
+    pub(super) rejections: OrdMap<RejectionKey, UpdateRejection>,
+    pub(super) anomalies: u64,
+}
+
+/// The copy of the control plane that last opened the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replica {
+    /// Which copy.
+    pub id: ReplicaId,
+    /// The version of the program.
+    pub version: String,
+    /// Where its start was recorded.
+    pub started: Offset,
+}
+
+/// A service that has live workers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Service {
+    /// Its ports in the order in which they became known; the first is published under the service's own name.
+    pub ports: Vec<crate::events::PortName>,
+    /// How many live workers it has.
+    pub workers: u32,
+}
+
+/// Who refused what: a node's newest rejection of each type is kept.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RejectionKey {
+    /// The node id.
+    pub node: String,
+    /// The type.
+    pub type_url: String,
+}
+
+impl State {
+    /// The last event that was folded.
+    #[must_use]
+    pub const fn offset(&self) -> Offset {
+        self.offset
+    }
+
+    /// The copy of the control plane that last opened the log.
+    #[must_use]
+    pub const fn replica(&self) -> Option<&Replica> {
+        self.replica.as_ref()
+    }
+
+    /// Every host that reported or has workers.
+    #[must_use]
+    pub const fn hosts(&self) -> &OrdMap<HostName, Arc<Host>> {
+        &self.hosts
+    }
+
+    /// Every service with live workers.
+    #[must_use]
+    pub const fn services(&self) -> &OrdMap<ServiceName, Arc<Service>> {
+        &self.services
+    }
+
+    /// Every live worker.
+    #[must_use]
+    pub const fn workers(&self) -> &OrdMap<WorkerKey, Arc<Worker>> {
+        &self.workers
+    }
+
+    /// The live workers of one service, sorted by host and id.
+    pub fn workers_of<'a>(
+        &'a self,
+        service: &'a ServiceName,
+    ) -> impl Iterator<Item = (&'a WorkerKey, &'a Arc<Worker>)> {
+        let first = WorkerKey::first_of(service.clone());
+        self.workers.range(first..).take_while(move |(key, _)| key.service == *service)
+    }
+
+    /// The live worker that this names.
+    ///
+    /// # Errors
+    ///
+    /// [`Stale`] when there is none, or one with another generation.
+    pub fn current(&self, worker: &WorkerRef) -> Result<&Arc<Worker>, Stale> {
+        match self.workers.get(&worker.key) {
+            None => Err(Stale::Unknown),
+            Some(live) if live.generation == worker.generation => Ok(live),
+            Some(live) => Err(Stale::Generation { live: live.generation }),
+        }
+    }
+
+    /// Who holds each port of each host.
+    #[must_use]
+    pub const fn ports(&self) -> &OrdMap<PortKey, WorkerKey> {
+        &self.ports
+    }
+
+    /// When each port that was once held was given back.
+    #[must_use]
+    pub const fn released(&self) -> &OrdMap<PortKey, Timestamp> {
+        &self.released
+    }
+
+    /// Who holds each address.
+    #[must_use]
+    pub const fn addresses(&self) -> &OrdMap<EndpointAddress, WorkerKey> {
+        &self.addresses
+    }
+
+    /// Every published cluster.
+    #[must_use]
+    pub const fn clusters(&self) -> &OrdMap<ClusterName, Arc<Cluster>> {
+        &self.clusters
+    }
+
+    /// The newest rejection of each node and type.
+    #[must_use]
+    pub const fn rejections(&self) -> &OrdMap<RejectionKey, UpdateRejection> {
+        &self.rejections
+    }
+
+    /// How many events made no sense where they stood, and changed nothing.
+    #[must_use]
+    pub const fn anomalies(&self) -> u64 {
+        self.anomalies
+    }
+
+    /// Where the set of clusters, or one of them, last changed.
+    #[must_use]
+    pub const fn clusters_changed(&self) -> Offset {
+        self.clusters_changed
+    }
+
+    /// Where any load assignment last changed.
+    #[must_use]
+    pub const fn endpoints_changed(&self) -> Offset {
+        self.endpoints_changed
+    }
+
+    /// The name of the cluster under which this port of a service is published: the service for its first port,
+    /// `service:port` for the others.
+    #[must_use]
+    pub fn cluster_name(&self, service: &ServiceName, port: &crate::events::PortName) -> ClusterName {
+        match self.services.get(service).and_then(|known| known.ports.first()) {
+            Some(first) if first != port => ClusterName::of_port(service, port),
+            Some(_) | None => ClusterName::of_service(service),
+        }
+    }
+}
+
+/// Why a reference to a worker is not, or no longer, good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stale {
+    /// No such worker lives.
+    Unknown,
+    /// Another registration has taken its key.
+    Generation {
+        /// The one that lives.
+        live: crate::events::Generation,
+    },
+}
