@@ -1,5 +1,6 @@
 //! Foldplane: an endpoint control plane for Envoy and gRPC that is a fold over a durable log.
 
+pub mod command;
 pub mod events;
 pub mod ingest;
 pub mod projection;

@@ -37,19 +37,20 @@ pub(super) fn insert(state: &mut State, key: &WorkerKey, worker: Worker) {
     let locality = host.locality();
     state.hosts.insert(key.host.clone(), Arc::new(host));
     publish(state, key, &worker, &locality);
-    state.workers.insert(key.clone(), Arc::new(worker));
+    settle(state, key, worker);
 }
 
 /// Puts a new version of a live worker in the place of the old one.
 pub(super) fn update(state: &mut State, key: &WorkerKey, worker: Worker) {
     let locality = state.hosts.get(&key.host).map(|host| host.locality()).unwrap_or_default();
     publish(state, key, &worker, &locality);
-    state.workers.insert(key.clone(), Arc::new(worker));
+    settle(state, key, worker);
 }
 
 /// Takes a live worker out, and frees what it held.
 pub(super) fn remove(state: &mut State, key: &WorkerKey, worker: &Worker, envelope: &Envelope) {
     state.workers.remove(key);
+    forget_in_session(state, key, worker);
     for endpoint in &worker.registration.endpoints {
         let name = state.cluster_name(&key.service, &endpoint.port);
         leave_cluster(state, &name, &endpoint.address);
@@ -100,6 +101,26 @@ fn forget_in_service(state: &mut State, name: &ServiceName) {
     service.workers = service.workers.saturating_sub(1);
     if service.workers == 0 {
         state.services.remove(name);
+    }
+}
+
+/// Makes this the worker that lives under its key.
+fn settle(state: &mut State, key: &WorkerKey, worker: Worker) {
+    if let Some(before) = state.workers.get(key).cloned() {
+        forget_in_session(state, key, &before);
+    }
+    if let Some(session) = worker.session() {
+        state.sessions.entry(session.clone()).or_default().insert(key.clone());
+    }
+    state.workers.insert(key.clone(), Arc::new(worker));
+}
+
+fn forget_in_session(state: &mut State, key: &WorkerKey, worker: &Worker) {
+    let Some(session) = worker.session() else { return };
+    let Some(workers) = state.sessions.get_mut(session) else { return };
+    workers.remove(key);
+    if workers.is_empty() {
+        state.sessions.remove(session);
     }
 }
 

@@ -99,14 +99,16 @@ fn fold(state: &mut State, envelope: &Envelope) -> Result<(), Anomaly> {
 /// Every connection of the copy before is over: who lives keeps its status and is awaited.
 fn start(state: &mut State, replica: Replica) {
     state.replica = Some(replica);
-    let everyone: Vec<WorkerKey> = state.workers.keys().cloned().collect();
-    for key in everyone {
-        if let Some(worker) = state.workers.get_mut(&key).map(Arc::make_mut) {
-            worker.missed_rejoins = worker.missed_rejoins.saturating_add(1);
-            if matches!(worker.link, Link::Connected { .. }) {
-                worker.link = Link::AwaitingRejoin;
-            }
-        }
+    let everyone: Vec<(WorkerKey, Arc<Worker>)> =
+        state.workers.iter().map(|(key, worker)| (key.clone(), Arc::clone(worker))).collect();
+    for (key, worker) in everyone {
+        let mut awaited = Worker::clone(&worker);
+        awaited.missed_rejoins = awaited.missed_rejoins.saturating_add(1);
+        awaited.link = match awaited.link {
+            Link::Connected { .. } | Link::AwaitingRejoin => Link::AwaitingRejoin,
+            Link::Disconnected { cause } => Link::Disconnected { cause },
+        };
+        index::update(state, &key, awaited);
     }
 }
 

@@ -6,7 +6,7 @@ mod worker;
 
 use std::sync::Arc;
 
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 pub use cluster::{Cluster, ClusterName, Member, Published};
@@ -14,7 +14,10 @@ pub use host::{Host, PortKey};
 pub use worker::{Link, Phase, Served, Worker};
 
 use crate::events::event::{EndpointAddress, UpdateRejection};
-use crate::events::{HostName, Offset, ReplicaId, ServiceName, Timestamp, WorkerKey, WorkerRef};
+use crate::events::{
+    Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, Timestamp, WorkerKey,
+    WorkerRef,
+};
 
 /// The state at an offset.
 ///
@@ -30,6 +33,7 @@ pub struct State {
     pub(super) ports: OrdMap<PortKey, WorkerKey>,
     pub(super) released: OrdMap<PortKey, Timestamp>,
     pub(super) addresses: OrdMap<EndpointAddress, WorkerKey>,
+    pub(super) sessions: OrdMap<SessionId, OrdSet<WorkerKey>>,
     pub(super) clusters: OrdMap<ClusterName, Arc<Cluster>>,
     pub(super) clusters_changed: Offset,
     pub(super) endpoints_changed: Offset,
@@ -52,7 +56,7 @@ pub struct Replica {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {
     /// Its ports in the order in which they became known; the first is published under the service's own name.
-    pub ports: Vec<crate::events::PortName>,
+    pub ports: Vec<PortName>,
     /// How many live workers it has.
     pub workers: u32,
 }
@@ -104,6 +108,15 @@ impl State {
     ) -> impl Iterator<Item = (&'a WorkerKey, &'a Arc<Worker>)> {
         let first = WorkerKey::first_of(service.clone());
         self.workers.range(first..).take_while(move |(key, _)| key.service == *service)
+    }
+
+    /// The live workers that this connection speaks for, sorted by key.
+    pub fn spoken_for_by<'a>(
+        &'a self,
+        session: &SessionId,
+    ) -> impl Iterator<Item = (&'a WorkerKey, &'a Arc<Worker>)> {
+        let keys = self.sessions.get(session).into_iter().flatten();
+        keys.filter_map(|key| self.workers.get_key_value(key))
     }
 
     /// The live worker that this names.
@@ -170,7 +183,7 @@ impl State {
     /// The name of the cluster under which this port of a service is published: the service for its first port,
     /// `service:port` for the others.
     #[must_use]
-    pub fn cluster_name(&self, service: &ServiceName, port: &crate::events::PortName) -> ClusterName {
+    pub fn cluster_name(&self, service: &ServiceName, port: &PortName) -> ClusterName {
         match self.services.get(service).and_then(|known| known.ports.first()) {
             Some(first) if first != port => ClusterName::of_port(service, port),
             Some(_) | None => ClusterName::of_service(service),
@@ -186,6 +199,6 @@ pub enum Stale {
     /// Another registration has taken its key.
     Generation {
         /// The one that lives.
-        live: crate::events::Generation,
+        live: Generation,
     },
 }

@@ -76,9 +76,18 @@ pub enum Link {
 }
 
 impl Worker {
+    /// The connection that speaks for it, if one does.
+    #[must_use]
+    pub const fn session(&self) -> Option<&SessionId> {
+        match &self.link {
+            Link::Connected { session } => Some(session),
+            Link::Disconnected { .. } | Link::AwaitingRejoin => None,
+        }
+    }
+
     /// Whether this connection speaks for it.
     #[must_use]
     pub fn is_spoken_for_by(&self, session: &SessionId) -> bool {
-        matches!(&self.link, Link::Connected { session: current } if current == session)
+        self.session() == Some(session)
     }
 }

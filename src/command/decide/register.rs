@@ -1,0 +1,43 @@
+//! Admission.
+
+use super::{Event, Rejection, State, check, reference};
+use crate::command::{Registering, ports};
+use crate::events::Timestamp;
+use crate::events::event::{Registration, RemovalCause};
+use crate::projection::state::ClusterName;
+
+/// Admits a worker; one that lives under the same key is replaced, unless it asks for what it has.
+pub(super) fn register(state: &State, wish: &Registering, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+    check_text(wish)?;
+    let registration = Registration {
+        process: wish.process.clone(),
+        endpoints: ports::allocate(state, wish, now)?,
+        readiness: wish.readiness,
+        weight: wish.weight,
+        priority: wish.priority,
+        locality: wish.locality.clone(),
+        metadata: wish.metadata.clone(),
+        session: wish.session.clone(),
+        lease: wish.lease,
+    };
+    let before = state.workers().get(&wish.worker);
+    if before.is_some_and(|live| live.registration == registration && live.is_spoken_for_by(&wish.session)) {
+        return Ok(Vec::new());
+    }
+    let replaced = before.map(|live| Event::WorkerRemoved {
+        worker: reference(&wish.worker, live),
+        cause: RemovalCause::Replaced,
+    });
+    let registered = Event::WorkerRegistered { worker: wish.worker.clone(), registration };
+    Ok(replaced.into_iter().chain([registered]).collect())
+}
+
+fn check_text(wish: &Registering) -> Result<(), Rejection> {
+    check::metadata(&wish.metadata)?;
+    if let Some(locality) = &wish.locality {
+        check::locality(locality)?;
+    }
+    wish.ports.iter().try_for_each(|request| {
+        check::cluster_name(&ClusterName::of_port(&wish.worker.service, &request.name))
+    })
+}

@@ -1,0 +1,131 @@
+//! WISHES: what may be asked, and the pure decision that turns a wish into facts or a reason why not.
+#![deny(clippy::disallowed_types, clippy::disallowed_methods)]
+
+mod check;
+mod decide;
+mod ports;
+mod rejection;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::num::{NonZeroU16, NonZeroU32};
+
+pub use check::{ip_literal, port_number, port_range, weight};
+pub use decide::{REJOINS_MISSED_MAX, decide};
+pub use rejection::{Rejection, RejectionCode};
+
+use crate::events::event::{
+    DisconnectCause, HostReport, Lease, Locality, Process, Readiness, RemovalCause, UpdateRejection,
+};
+use crate::events::{HostName, PortName, ReplicaId, SessionId, WorkerKey, WorkerRef};
+
+/// A wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// This copy of the control plane has opened the log.
+    StartReplica {
+        /// Which copy.
+        replica: ReplicaId,
+        /// The version of the program.
+        version: String,
+    },
+    /// A host says what it lends.
+    ReportHost {
+        /// Which host.
+        host: HostName,
+        /// What it lends.
+        report: HostReport,
+    },
+    /// A worker wants to be admitted.
+    Register(Registering),
+    /// A connection wants to speak for a worker that is registered.
+    Rejoin {
+        /// Which registration.
+        worker: WorkerRef,
+        /// The connection.
+        session: SessionId,
+    },
+    /// A worker can serve.
+    Ready {
+        /// Which registration.
+        worker: WorkerRef,
+    },
+    /// A worker cannot serve now.
+    Unready {
+        /// Which registration.
+        worker: WorkerRef,
+        /// In its words.
+        reason: String,
+    },
+    /// A worker is to be emptied.
+    Drain {
+        /// Which registration.
+        worker: WorkerRef,
+        /// Why.
+        reason: String,
+        /// How long requests in flight have, in milliseconds.
+        drain_ms: u32,
+    },
+    /// A worker is gone, or is to go at once.
+    Remove {
+        /// Which registration.
+        worker: WorkerRef,
+        /// Why.
+        cause: RemovalCause,
+    },
+    /// A connection ended.
+    CloseSession {
+        /// Which one.
+        session: SessionId,
+        /// How.
+        cause: DisconnectCause,
+    },
+    /// The time to come back after a lost connection is over for this worker.
+    EndGrace {
+        /// Which registration.
+        worker: WorkerRef,
+    },
+    /// The time to come back after our start is over for everybody who did not.
+    EndRejoin,
+    /// A proxy refused what it was sent.
+    RecordRejection {
+        /// What, and who.
+        rejection: UpdateRejection,
+    },
+}
+
+/// What a worker asks for when it wants to be admitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registering {
+    /// Which worker.
+    pub worker: WorkerKey,
+    /// Its ports: the first is the service's own cluster.
+    pub ports: Vec<PortRequest>,
+    /// Whether it counts as able to serve before it says so.
+    pub readiness: Readiness,
+    /// Its share of the load.
+    pub weight: Option<NonZeroU32>,
+    /// 0 is used first.
+    pub priority: u32,
+    /// Where it stands, if not where its host stands.
+    pub locality: Option<Locality>,
+    /// Labels.
+    pub metadata: BTreeMap<String, String>,
+    /// Its process.
+    pub process: Option<Process>,
+    /// The connection that asks.
+    pub session: SessionId,
+    /// What keeps it alive.
+    pub lease: Lease,
+}
+
+/// One port that a worker asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortRequest {
+    /// What the worker calls it.
+    pub name: PortName,
+    /// Which number; absent is any that is free.
+    pub number: Option<NonZeroU16>,
+    /// On which address; absent is the host's first.
+    pub address: Option<IpAddr>,
+}

@@ -1,0 +1,176 @@
+//! Which port and address a worker gets. Decided against the state, so that two workers can never collide.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+
+use super::{PortRequest, Registering, Rejection, RejectionCode};
+use crate::events::event::{Endpoint, EndpointAddress, PortRange};
+use crate::events::{HostName, PortName, Timestamp, WorkerKey};
+use crate::projection::state::{Host, PortKey, State};
+
+/// How long a port rests after its owner is gone before it is handed out again, in milliseconds: connections
+/// to the old owner end in that time, and TCP's own wait on Linux (60 s) is covered by the agent's test bind.
+pub(super) const QUARANTINE_MS: u64 = 30_000;
+
+/// The most ports that one worker may ask for: far above any real worker, far below what a message can hold.
+const PORTS_PER_WORKER_MAX: usize = 64;
+
+/// The endpoints of a worker, in the order of its requests.
+pub(super) fn allocate(
+    state: &State,
+    wish: &Registering,
+    now: Timestamp,
+) -> Result<Vec<Endpoint>, Rejection> {
+    check_names(wish)?;
+    let host = state.hosts().get(&wish.worker.host).cloned().unwrap_or_default();
+    let mut search = Search::new(state, &wish.worker, &host, now);
+    // Fixed numbers first, so that a free choice does not take one of them.
+    for request in &wish.ports {
+        if let Some(number) = request.number {
+            search.claim_fixed(number.get())?;
+        }
+    }
+    wish.ports
+        .iter()
+        .map(|request| {
+            let number = match request.number {
+                Some(number) => number.get(),
+                None => search.claim_any(&request.name)?,
+            };
+            let ip = request.address.unwrap_or_else(|| host.address());
+            claim_address(state, &wish.worker, request, ip, number)
+        })
+        .collect()
+}
+
+fn check_names(wish: &Registering) -> Result<(), Rejection> {
+    if wish.ports.len() > PORTS_PER_WORKER_MAX {
+        return Err(Rejection::invalid(
+            format!("{} ports are asked for, at most {PORTS_PER_WORKER_MAX} are allowed", wish.ports.len()),
+            "ask for fewer, or register more than one worker",
+        ));
+    }
+    let mut seen = BTreeSet::new();
+    match wish.ports.iter().find(|request| !seen.insert(&request.name)) {
+        None => Ok(()),
+        Some(twice) => Err(Rejection::invalid(
+            format!("the port {} is asked for twice", twice.name),
+            "give each port of a worker its own name",
+        )),
+    }
+}
+
+fn claim_address(
+    state: &State,
+    key: &WorkerKey,
+    request: &PortRequest,
+    ip: IpAddr,
+    number: u16,
+) -> Result<Endpoint, Rejection> {
+    let address = EndpointAddress::Ip(SocketAddr::new(ip, number));
+    match state.addresses().get(&address) {
+        Some(holder) if holder != key => Err(Rejection::new(
+            RejectionCode::AddressTaken,
+            format!("{address} belongs to {holder}"),
+            "give another port or address, or remove that worker first",
+        )),
+        Some(_) | None => Ok(Endpoint { port: request.name.clone(), address }),
+    }
+}
+
+/// One worker's search for ports on its host.
+struct Search<'a> {
+    state: &'a State,
+    key: &'a WorkerKey,
+    range: PortRange,
+    next: u16,
+    now: Timestamp,
+    claimed: BTreeSet<u16>,
+}
+
+impl<'a> Search<'a> {
+    fn new(state: &'a State, key: &'a WorkerKey, host: &Host, now: Timestamp) -> Self {
+        Self { state, key, range: host.port_range(), next: host.next_port, now, claimed: BTreeSet::new() }
+    }
+
+    fn claim_fixed(&mut self, number: u16) -> Result<(), Rejection> {
+        if let Some(holder) = self.holder(number).filter(|holder| *holder != self.key) {
+            return Err(Rejection::new(
+                RejectionCode::PortTaken,
+                format!("port {number} of host {} belongs to {holder}", self.key.host),
+                "give another number, or none to let the control plane choose",
+            ));
+        }
+        if !self.claimed.insert(number) {
+            return Err(Rejection::invalid(
+                format!("port {number} is asked for twice"),
+                "give each port of a worker its own number",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The number that this worker holds under this name already, or the free one that has rested longest.
+    fn claim_any(&mut self, name: &PortName) -> Result<u16, Rejection> {
+        let number = self
+            .held(name)
+            .filter(|number| !self.claimed.contains(number))
+            .or_else(|| self.candidates().find(|number| self.is_free(*number)))
+            .ok_or_else(|| self.exhausted())?;
+        self.claimed.insert(number);
+        self.next = number.saturating_add(1);
+        Ok(number)
+    }
+
+    /// Every port of the range once, from the one after the last that was handed out.
+    fn candidates(&self) -> impl Iterator<Item = u16> + use<> {
+        let PortRange { first, last } = self.range;
+        let start = if (first..=last).contains(&self.next) { self.next } else { first };
+        (start..=last).chain(first..start)
+    }
+
+    fn held(&self, name: &PortName) -> Option<u16> {
+        let worker = self.state.workers().get(self.key)?;
+        let endpoint = worker.registration.endpoints.iter().find(|endpoint| endpoint.port == *name)?;
+        match endpoint.address {
+            EndpointAddress::Ip(address) => Some(address.port()),
+        }
+    }
+
+    fn is_free(&self, number: u16) -> bool {
+        self.holder(number).is_none() && !self.claimed.contains(&number) && !self.rests(number)
+    }
+
+    fn holder(&self, number: u16) -> Option<&'a WorkerKey> {
+        self.state.ports().get(&port_key(&self.key.host, number))
+    }
+
+    /// Whether the port was given back a moment ago. A time in the future means that the clock was set back: the
+    /// port does not rest then, since nobody could say for how long.
+    fn rests(&self, number: u16) -> bool {
+        let released = self.state.released().get(&port_key(&self.key.host, number));
+        released.is_some_and(|at| {
+            self.now.as_millis().checked_sub(at.as_millis()).is_some_and(|rested| rested < QUARANTINE_MS)
+        })
+    }
+
+    fn exhausted(&self) -> Rejection {
+        let range = self.range.first..=self.range.last;
+        let used = range.clone().filter(|number| self.holder(*number).is_some()).count();
+        let resting = range.clone().filter(|number| self.rests(*number)).count();
+        Rejection::new(
+            RejectionCode::PortsExhausted,
+            format!(
+                "host {} has no free port in {}: {used} in use, {resting} resting for {} s after their owner left",
+                self.key.host,
+                self.range,
+                QUARANTINE_MS / 1000
+            ),
+            "report a larger port range for the host, or wait",
+        )
+    }
+}
+
+fn port_key(host: &HostName, number: u16) -> PortKey {
+    PortKey { host: host.clone(), number }
+}
