@@ -1,6 +1,7 @@
 //! Foldplane: an endpoint control plane for Envoy and gRPC that is a fold over a durable log.
 
 pub mod command;
+pub mod engine;
 pub mod events;
 pub mod ingest;
 pub mod projection;

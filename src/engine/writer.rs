@@ -1,0 +1,252 @@
+//! The loop that owns the log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::timers::subject;
+use super::{Accepted, Batch, Request, Settings, Storage, SubmitError, Timers};
+use crate::command::Command;
+use crate::events::log::{EventLog, LogError};
+use crate::events::{Actor, Envelope, Offset, Timestamp};
+use crate::projection::Snapshot;
+use crate::projection::resources::Resources;
+
+/// How many wishes one flush may cover: beyond it a batch gains little and its first wish waits longer.
+const BATCH_COMMANDS_MAX: usize = 1024;
+
+/// How long a log that cannot be written is left alone before it is tried again, unless somebody asks before.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Where the writer publishes.
+#[derive(Debug)]
+pub(super) struct Outlets {
+    pub(super) snapshots: watch::Sender<Arc<Snapshot>>,
+    pub(super) resources: watch::Sender<Arc<Resources>>,
+    pub(super) storage: watch::Sender<Storage>,
+    pub(super) events: broadcast::Sender<Arc<[Envelope]>>,
+}
+
+/// The one writer of a log.
+pub struct Writer {
+    log: Option<Box<dyn EventLog>>,
+    queue: mpsc::Receiver<Request>,
+    doors: CancellationToken,
+    outlets: Outlets,
+    timers: Timers,
+    owed: Owed,
+    settings: Settings,
+    wall_clock: fn() -> Timestamp,
+    started: Instant,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").field("storage", &*self.outlets.storage.borrow()).finish_non_exhaustive()
+    }
+}
+
+/// Wishes that nobody waits for and that must come true all the same, kept while the log cannot be written.
+#[derive(Default)]
+struct Owed {
+    requests: Vec<Request>,
+    /// When the log is tried again; `None` while it can be written.
+    retry_at: Option<Instant>,
+}
+
+impl Owed {
+    fn take_due(&mut self) -> Option<Vec<Request>> {
+        let due = self.retry_at.is_some_and(|at| at <= Instant::now());
+        due.then(|| std::mem::take(&mut self.requests))
+    }
+}
+
+/// One decided request: who waits for it, and what will be said if the batch becomes durable.
+struct Decided {
+    request: Request,
+    verdict: Result<Offset, SubmitError>,
+}
+
+impl Writer {
+    pub(super) fn new(
+        log: Box<dyn EventLog>,
+        queue: mpsc::Receiver<Request>,
+        doors: CancellationToken,
+        outlets: Outlets,
+        settings: Settings,
+        wall_clock: fn() -> Timestamp,
+    ) -> Self {
+        let mut timers = Timers::default();
+        timers.resume(0, outlets.snapshots.borrow().state());
+        let (owed, started) = (Owed::default(), Instant::now());
+        Self { log: Some(log), queue, doors, outlets, timers, owed, settings, wall_clock, started }
+    }
+
+    /// Works until `shutdown` is asked for or every handle is gone, then closes the log. What was taken from the
+    /// queue is finished; what still waits in it is answered with [`SubmitError::Stopping`].
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let mut awaiting_doors = true;
+        let mut requests = Vec::new();
+        loop {
+            let due = self.next_due();
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => break,
+                () = self.doors.cancelled(), if awaiting_doors => {
+                    awaiting_doors = false;
+                    let at_ms = self.now_ms().saturating_add(self.settings.rejoin_grace_ms);
+                    self.timers.schedule(at_ms, Command::EndRejoin);
+                }
+                received = self.queue.recv_many(&mut requests, BATCH_COMMANDS_MAX) => {
+                    if received == 0 {
+                        break;
+                    }
+                }
+                () = tokio::time::sleep_until(due) => {}
+            }
+            // Wishes that waited come before what is due, so that a renewal that we were late to read is not
+            // overtaken by its own expiry (etcd-io/etcd#15247).
+            requests.extend(self.timers.take_due(self.now_ms()).into_iter().map(own));
+            let retry = self.owed.take_due();
+            let is_retry = retry.is_some();
+            // What is owed is older than what has come since.
+            requests.splice(0..0, retry.unwrap_or_default());
+            if is_retry || !requests.is_empty() {
+                self.step(std::mem::take(&mut requests)).await;
+            }
+            if self.log.is_none() {
+                break;
+            }
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn next_due(&self) -> Instant {
+        /// How long the writer sleeps when nothing is due: any time is right, since whatever comes wakes it.
+        const NOTHING_DUE: Duration = Duration::from_secs(3600);
+        let timer = self.timers.next_ms().map(|at_ms| self.started + Duration::from_millis(at_ms));
+        let due = [timer, self.owed.retry_at].into_iter().flatten().min();
+        due.unwrap_or_else(|| Instant::now() + NOTHING_DUE)
+    }
+
+    async fn step(&mut self, requests: Vec<Request>) {
+        let base = Arc::clone(&self.outlets.snapshots.borrow());
+        let mut batch = Batch::new(base.state().clone(), (self.wall_clock)());
+        let decided: Vec<Decided> =
+            requests.into_iter().map(|request| decide_one(&mut batch, request)).collect();
+        match self.make_durable(batch.events()).await {
+            Ok(()) => self.publish(&base, batch, decided),
+            Err(reason) => self.withhold(&reason, decided),
+        }
+    }
+
+    /// Appends and flushes on a thread that may block. A log that failed before is brought back first.
+    async fn make_durable(&mut self, events: &[Envelope]) -> Result<(), String> {
+        let unavailable = *self.outlets.storage.borrow() != Storage::Writable;
+        if events.is_empty() && !unavailable {
+            return Ok(());
+        }
+        let Some(mut log) = self.log.take() else { return Err("the log is closed".to_owned()) };
+        let batch = events.to_vec();
+        let worked = tokio::task::spawn_blocking(move || {
+            let result = append(log.as_mut(), &batch, unavailable);
+            (log, result)
+        });
+        match worked.await {
+            Ok((log, result)) => {
+                self.log = Some(log);
+                result.map_err(|fault| chain(&fault))
+            }
+            Err(panicked) => {
+                tracing::error!(%panicked, "the log is lost to a fault of its own; stop and start again");
+                Err("the log failed in a way that it cannot come back from".to_owned())
+            }
+        }
+    }
+
+    fn publish(&mut self, base: &Snapshot, batch: Batch, decided: Vec<Decided>) {
+        self.outlets.storage.send_if_modified(|storage| {
+            let was_unavailable = *storage != Storage::Writable;
+            *storage = Storage::Writable;
+            was_unavailable
+        });
+        self.owed.retry_at = None;
+        let (events, state) = batch.finish();
+        if !events.is_empty() {
+            let snapshot = Arc::new(base.advance(state));
+            let now_ms = self.now_ms();
+            for envelope in &events {
+                self.timers.observe(now_ms, envelope, snapshot.state());
+            }
+            self.outlets.resources.send_replace(Arc::clone(snapshot.resources()));
+            self.outlets.snapshots.send_replace(snapshot);
+            // No follower is no fault.
+            let _followers = self.outlets.events.send(events.into());
+        }
+        let snapshot = Arc::clone(&self.outlets.snapshots.borrow());
+        for Decided { request, verdict } in decided {
+            let result = verdict.map(|offset| Accepted { offset, snapshot: Arc::clone(&snapshot) });
+            match (request.answer, result) {
+                // Whoever asked has gone; what was decided stays decided.
+                (Some(answer), result) => drop(answer.send(result)),
+                (None, Ok(_)) => {}
+                (None, Err(refusal)) => {
+                    tracing::debug!(%refusal, worker = ?subject(&request.command), "a late command was refused");
+                }
+            }
+        }
+    }
+
+    /// Nothing of the batch is true: the state stays the last durable one.
+    fn withhold(&mut self, reason: &str, decided: Vec<Decided>) {
+        tracing::error!(reason, "the log cannot be written; reads and xDS go on from memory");
+        self.outlets.storage.send_replace(Storage::Unavailable { reason: reason.to_owned() });
+        self.owed.retry_at = Some(Instant::now() + RETRY_AFTER);
+        for Decided { request, .. } in decided {
+            match request.answer {
+                Some(answer) => {
+                    let unavailable = SubmitError::StorageUnavailable { reason: reason.to_owned() };
+                    drop(answer.send(Err(unavailable)));
+                }
+                None => self.owed.requests.push(request),
+            }
+        }
+    }
+}
+
+fn append(log: &mut dyn EventLog, batch: &[Envelope], recover_first: bool) -> Result<(), LogError> {
+    if recover_first {
+        log.recover()?;
+    }
+    if batch.is_empty() { Ok(()) } else { log.append(batch) }
+}
+
+fn decide_one(batch: &mut Batch, request: Request) -> Decided {
+    let verdict = batch
+        .push(&request.command, &request.actor, request.correlation.as_ref())
+        .map_err(SubmitError::Rejected);
+    Decided { request, verdict }
+}
+
+/// A command of our own clock.
+fn own(command: Command) -> Request {
+    Request { command, actor: Actor::System, correlation: None, answer: None }
+}
+
+/// A fault with all its causes, on one line.
+fn chain(fault: &dyn std::error::Error) -> String {
+    let mut text = fault.to_string();
+    let mut source = fault.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
