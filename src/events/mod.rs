@@ -2,13 +2,16 @@
 //!
 //! Nothing here but [`log`] does IO, and nothing here reads a clock.
 
+pub mod codec;
 pub mod event;
 pub mod id;
 pub mod log;
 
+mod chain;
 mod envelope;
 mod offset;
 
+pub use chain::{ChainHash, Head, InvalidChainHash};
 pub use envelope::{Actor, CorrelationId, Envelope, Timestamp};
 pub use event::Event;
 pub use id::{

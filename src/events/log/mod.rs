@@ -1,38 +1,16 @@
 //! Where facts are kept: one trait, and the logs that keep its promises.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
+use super::codec::BodyError;
 use super::{Envelope, Offset};
 
-/// The end of a log: the last durable offset, and the hash that chains every record up to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
-    /// The last event's place; [`Offset::ZERO`] in an empty log.
-    pub offset: Offset,
-    /// The hash of the last record, chained with all before it; zero in an empty log.
-    pub chain: ChainHash,
-}
+mod memory;
 
-/// A link of the hash chain: BLAKE3, so that a lost, altered or reordered record is found.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ChainHash(pub [u8; 32]);
-
-impl fmt::Display for ChainHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for ChainHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+pub use super::{ChainHash, Head};
+pub use memory::{MemoryFaults, MemoryLog, StoreHealth};
 
 /// Events in order, each read or the reason why it cannot be.
 pub type Events<'a> = Box<dyn Iterator<Item = Result<Envelope, LogError>> + Send + 'a>;
@@ -59,9 +37,10 @@ pub trait EventLog: LogReader {
     ///
     /// # Errors
     ///
-    /// [`LogError::Conflict`] when the batch does not start right after the head or has a gap; nothing is written.
-    /// After any other error nothing of the batch counts as written, and every append fails until
-    /// [`recover`](Self::recover) succeeds.
+    /// [`LogError::Conflict`] when the batch does not start right after the head or has a gap, and
+    /// [`LogError::Body`] when one of its events is too large; nothing is written, and the log goes on.
+    /// After any other error nothing of the batch counts as written, and every append fails with
+    /// [`LogError::NeedsRecovery`] until [`recover`](Self::recover) succeeds.
     fn append(&mut self, batch: &[Envelope]) -> Result<(), LogError>;
 
     /// Brings the log back after a failed append: reopens the store and verifies its tail against the last
@@ -72,8 +51,28 @@ pub trait EventLog: LogReader {
     /// Whatever still stands in the way.
     fn recover(&mut self) -> Result<(), LogError>;
 
+    /// Removes events below `keep_from`, as many as can be removed cheaply, and says which is the oldest now.
+    /// The last event always stays readable where the log keeps events in segments.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Store`] when the store failed; what is left is a whole log all the same.
+    fn truncate_before(&mut self, keep_from: Offset) -> Result<Offset, LogError>;
+
     /// A reader that lives on its own.
-    fn reader(&self) -> std::sync::Arc<dyn LogReader>;
+    fn reader(&self) -> Arc<dyn LogReader>;
+}
+
+/// Whether `batch` goes on right after `head`, without a gap.
+fn check_follows(head: Offset, batch: &[Envelope]) -> Result<(), LogError> {
+    let mut expected = head;
+    for envelope in batch {
+        expected = expected.next();
+        if envelope.offset != expected {
+            return Err(LogError::Conflict { given: envelope.offset, expected });
+        }
+    }
+    Ok(())
 }
 
 /// Why a log could not do what was asked.
@@ -103,6 +102,12 @@ pub enum LogError {
         /// What comes next in the log.
         expected: Offset,
     },
+    /// An event that no log keeps.
+    #[error(transparent)]
+    Body(#[from] BodyError),
+    /// An earlier append failed, and the log was not recovered since.
+    #[error("an earlier append failed: nothing is written before the store is recovered")]
+    NeedsRecovery,
     /// Another process has the log open.
     #[error("{} is in use by another process{}", path.display(), holder.as_deref().unwrap_or_default())]
     InUse {

@@ -1,0 +1,135 @@
+//! One event as bytes: its envelope without the offset, which its place in the block gives.
+
+use serde::{Deserialize, Serialize};
+
+use crate::events::{Actor, CorrelationId, Envelope, Event, Offset, Timestamp};
+
+/// The largest event, in bytes of its encoded body.
+///
+/// The store keeps sixteen blocks in one leaf, and a leaf above a quarter of its segment goes to a file that
+/// it never syncs. With half of this as the size at which a block is closed, a leaf stays below that line
+/// (`log::sled::store`), and one worker with hundreds of endpoints and labels still fits.
+pub const EVENT_BYTES_MAX: usize = 64 * 1024;
+
+/// The oldest schema version that is read.
+pub const SCHEMA_OLDEST: u16 = 1;
+
+/// The schema version that is written, and the newest that is read.
+pub const SCHEMA_NEWEST: u16 = 1;
+
+/// One event as bytes, and the schema version that they follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body {
+    /// Which definitions the bytes follow.
+    pub schema: u16,
+    /// The encoded envelope without its offset.
+    pub bytes: Vec<u8>,
+}
+
+/// Why an event has no bytes, or bytes have no event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// More than [`EVENT_BYTES_MAX`].
+    #[error(
+        "the event {name} has {bytes} bytes, at most {EVENT_BYTES_MAX} are kept: shorten its texts and labels"
+    )]
+    TooLarge {
+        /// Which event.
+        name: &'static str,
+        /// How large it is.
+        bytes: usize,
+    },
+    /// Written by a newer version of Foldplane.
+    #[error("schema version {found} is newer than {SCHEMA_NEWEST}, the newest that this version reads")]
+    Newer {
+        /// The version found.
+        found: u16,
+    },
+    /// No event has these bytes.
+    #[error("the bytes are no event of schema version {schema}: {detail}")]
+    Malformed {
+        /// Which definitions were tried.
+        schema: u16,
+        /// What does not fit.
+        detail: String,
+    },
+}
+
+#[derive(Serialize)]
+struct BodyRef<'a> {
+    recorded_at: Timestamp,
+    actor: &'a Actor,
+    correlation: &'a Option<CorrelationId>,
+    event: &'a Event,
+}
+
+#[derive(Deserialize)]
+struct BodyOwned {
+    recorded_at: Timestamp,
+    actor: Actor,
+    correlation: Option<CorrelationId>,
+    event: Event,
+}
+
+/// Variable-length integers, least significant byte first; claimed lengths are checked against the limit
+/// before anything is allocated.
+const fn configuration() -> bincode::config::Configuration<
+    bincode::config::LittleEndian,
+    bincode::config::Varint,
+    bincode::config::Limit<EVENT_BYTES_MAX>,
+> {
+    bincode::config::standard().with_limit::<EVENT_BYTES_MAX>()
+}
+
+/// The bytes of an event, in the newest schema.
+///
+/// # Errors
+///
+/// [`BodyError::TooLarge`] when there are more than [`EVENT_BYTES_MAX`] of them.
+pub fn encode_body(envelope: &Envelope) -> Result<Body, BodyError> {
+    let body = BodyRef {
+        recorded_at: envelope.recorded_at,
+        actor: &envelope.actor,
+        correlation: &envelope.correlation,
+        event: &envelope.event,
+    };
+    let bytes = bincode::serde::encode_to_vec(body, bincode::config::standard())
+        .map_err(|error| BodyError::Malformed { schema: SCHEMA_NEWEST, detail: error.to_string() })?;
+    if bytes.len() > EVENT_BYTES_MAX {
+        return Err(BodyError::TooLarge { name: envelope.event.name(), bytes: bytes.len() });
+    }
+    Ok(Body { schema: SCHEMA_NEWEST, bytes })
+}
+
+/// Whether the log would keep this event; to be asked for each wish, so that one large event does not
+/// make a whole batch fail.
+///
+/// # Errors
+///
+/// As [`encode_body`].
+pub fn check_size(envelope: &Envelope) -> Result<(), BodyError> {
+    encode_body(envelope).map(|_| ())
+}
+
+/// The event that the bytes are, brought to today's definitions.
+///
+/// # Errors
+///
+/// [`BodyError::Newer`] for a schema that this version does not know, [`BodyError::Malformed`] for bytes
+/// that are no event or that hold more than one.
+pub fn decode_body(offset: Offset, schema: u16, bytes: &[u8]) -> Result<Envelope, BodyError> {
+    if schema > SCHEMA_NEWEST {
+        return Err(BodyError::Newer { found: schema });
+    }
+    let malformed = |detail: String| BodyError::Malformed { schema, detail };
+    if schema < SCHEMA_OLDEST {
+        return Err(malformed("no such schema".to_owned()));
+    }
+    let (body, used): (BodyOwned, usize) = bincode::serde::decode_from_slice(bytes, configuration())
+        .map_err(|error| malformed(error.to_string()))?;
+    if used != bytes.len() {
+        return Err(malformed(format!("{} bytes are left over", bytes.len() - used)));
+    }
+    let BodyOwned { recorded_at, actor, correlation, event } = body;
+    Ok(Envelope { offset, recorded_at, actor, correlation, event })
+}
