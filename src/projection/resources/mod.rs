@@ -5,12 +5,14 @@
 //! [`Resources::builder`] and serves it.
 
 mod digest;
+mod links;
 mod resource;
 mod set;
 mod type_url;
 mod version;
 
 pub use digest::{ContentDigest, SetDigest};
+pub use links::Reach;
 pub use resource::{Resource, ResourceName, Served};
 pub use set::{Change, ResourceSet, Resources, ResourcesBuilder};
 pub use type_url::TypeUrl;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
+use super::links::{Links, Reach};
 use super::{ContentDigest, TypeUrl, Version};
 use crate::events::Offset;
 
@@ -60,6 +61,7 @@ pub struct Resource {
     any: Bytes,
     sotw_header: Bytes,
     delta_header: Bytes,
+    links: Links,
 }
 
 /// The number of the repeated `resources` field, the same in `DiscoveryResponse` and `DeltaDiscoveryResponse`.
@@ -81,7 +83,8 @@ impl Resource {
         let version = Version { offset, digest: ContentDigest::of(&any) };
         let sotw_header = length_delimited(RESOURCES_FIELD, any.len());
         let delta_header = delta_header(&name, version, any.len());
-        Self { name, version, any, sotw_header, delta_header }
+        let links = Links::of(type_url, message);
+        Self { name, version, any, sotw_header, delta_header, links }
     }
 
     /// The encoded `google.protobuf.Any`.
@@ -100,6 +103,18 @@ impl Resource {
     #[must_use]
     pub fn delta_field(&self) -> [Bytes; 2] {
         [self.delta_header.clone(), self.any.clone()]
+    }
+
+    /// Who is sent it.
+    #[must_use]
+    pub const fn reach(&self) -> Reach {
+        self.links.reach
+    }
+
+    /// The load assignment from which this cluster takes its endpoints; nothing for other resources.
+    #[must_use]
+    pub const fn assignment(&self) -> Option<&ResourceName> {
+        self.links.assignment.as_ref()
     }
 
     /// How many bytes either field takes, at most.
