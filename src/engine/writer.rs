@@ -49,7 +49,8 @@ impl std::fmt::Debug for Writer {
     }
 }
 
-/// Wishes that nobody waits for and that must come true all the same, kept while the log cannot be written.
+/// Wishes that nobody waits for and that must come true all the same, kept while the log cannot be written. They are
+/// bounded by what lives: one closing a session, a few timers a worker, and nobody new can come in meanwhile.
 #[derive(Default)]
 struct Owed {
     requests: Vec<Request>,
