@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod engine;
+pub mod agent;
 pub mod events;
 pub mod ingest;
 pub mod projection;

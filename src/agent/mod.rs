@@ -1,0 +1,8 @@
+//! THE AGENT: `foldplane run` puts one child process behind every proxy, through the public worker protocol.
+//!
+//! The room is a client like any other: it knows the protocol's types and nothing of the rooms behind the
+//! door. [`client`] is the session, for one worker or for a supervisor's many; [`run()`] is the agent on top of it.
+//! What is decided is decided in two pure machines; the shells around them hold the sockets and the process.
+
+mod backoff;
+pub mod client;
