@@ -1,8 +1,8 @@
 //! Foldplane: an endpoint control plane for Envoy and gRPC that is a fold over a durable log.
 
+pub mod agent;
 pub mod command;
 pub mod engine;
-pub mod agent;
 pub mod events;
 pub mod ingest;
 pub mod projection;

@@ -132,7 +132,7 @@ struct Shell {
 enum Link {
     Closed,
     Opening(Pin<Box<dyn Future<Output = Result<Stream, String>> + Send>>),
-    Open(Stream),
+    Open(Box<Stream>),
 }
 
 struct Stream {
@@ -185,7 +185,7 @@ impl Link {
             Self::Closed => pending().await,
             Self::Opening(opening) => match opening.await {
                 Ok(stream) => {
-                    *self = Self::Open(stream);
+                    *self = Self::Open(Box::new(stream));
                     Input::Opened
                 }
                 Err(problem) => self.close(problem),
