@@ -1,4 +1,4 @@
-//! Admission.
+//! Admission: which registrations are taken in, and with which ports.
 
 use super::{Event, Rejection, State, check, reference};
 use crate::command::{Registering, ports};
