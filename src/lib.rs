@@ -1,9 +1,14 @@
 //! Foldplane: an endpoint control plane for Envoy and gRPC that is a fold over a durable log.
 
 pub mod agent;
+pub mod api;
+pub mod cli;
 pub mod command;
+pub mod config;
 pub mod engine;
 pub mod events;
 pub mod ingest;
 pub mod projection;
 pub mod proto;
+pub mod serve;
+pub mod telemetry;

@@ -1,3 +1,7 @@
 //! The `foldplane` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    foldplane::cli::main()
+}

@@ -1,0 +1,84 @@
+//! Lists, each of one snapshot.
+
+use axum::Json;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+
+use super::views::{self, EndpointView, Listing, ServiceView, StateView, WorkerView};
+use super::{Problem, Sources};
+use crate::engine::Storage;
+use crate::events::ServiceName;
+use crate::projection::{HealthStatus, Snapshot};
+
+/// What a list may be narrowed to.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Filter {
+    service: Option<String>,
+    ready: Option<bool>,
+}
+
+impl Filter {
+    /// The service asked for, which must have live workers.
+    fn service(&self, snapshot: &Snapshot) -> Result<Option<ServiceName>, Problem> {
+        let Some(text) = &self.service else { return Ok(None) };
+        let name = ServiceName::new(text)?;
+        if snapshot.state().services().contains_key(&name) {
+            return Ok(Some(name));
+        }
+        Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "unknown_service",
+            format!("no service {name} has live workers"),
+            "`foldplane get services` lists those that have",
+        ))
+    }
+}
+
+pub(super) async fn services(State(sources): State<Sources>) -> Json<Listing<ServiceView>> {
+    Json(views::services(&sources.handle.snapshot()))
+}
+
+pub(super) async fn workers(
+    State(sources): State<Sources>,
+    Query(filter): Query<Filter>,
+) -> Result<Json<Listing<WorkerView>>, Problem> {
+    let snapshot = sources.handle.snapshot();
+    let service = filter.service(&snapshot)?;
+    let mut listing = views::workers(&snapshot, service.as_ref());
+    if let Some(ready) = filter.ready {
+        listing.items.retain(|worker| (worker.health == Some(HealthStatus::Healthy)) == ready);
+    }
+    Ok(Json(listing))
+}
+
+pub(super) async fn endpoints(
+    State(sources): State<Sources>,
+    Query(filter): Query<Filter>,
+) -> Result<Json<Listing<EndpointView>>, Problem> {
+    let snapshot = sources.handle.snapshot();
+    let service = filter.service(&snapshot)?;
+    let mut listing = views::endpoints(&snapshot, service.as_ref());
+    if let Some(ready) = filter.ready {
+        listing.items.retain(|endpoint| (endpoint.health == HealthStatus::Healthy) == ready);
+    }
+    Ok(Json(listing))
+}
+
+pub(super) async fn state(State(sources): State<Sources>) -> Json<StateView> {
+    Json(views::state(&sources.handle.snapshot()))
+}
+
+/// Ready from the moment at which the listener answers: it opens after the fold has reached the end of the log.
+pub(super) async fn readyz(State(sources): State<Sources>) -> Result<&'static str, Problem> {
+    match &*sources.handle.storage().borrow() {
+        Storage::Writable => Ok("ok\n"),
+        Storage::Unavailable { reason } => Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "storage_unavailable",
+            format!("the log cannot be written: {reason}"),
+            "reads and xDS go on; writes come back by themselves when the store does",
+        )),
+    }
+}

@@ -1,0 +1,45 @@
+//! THE DOOR FOR PEOPLE: REST for scripts and the command line, health for supervisors.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a shell: it talks to sockets")]
+
+mod events;
+mod lists;
+mod problem;
+pub mod views;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+
+pub use problem::Problem;
+
+use crate::engine::Handle;
+
+/// What the handlers look at.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// Snapshots and the log.
+    pub handle: Handle,
+}
+
+/// Every route, relative to the root of the API listener.
+pub fn router(sources: Sources) -> Router {
+    Router::new()
+        .route("/livez", get(|| async { "ok\n" }))
+        .route("/readyz", get(lists::readyz))
+        .route("/v1/services", get(lists::services))
+        .route("/v1/workers", get(lists::workers))
+        .route("/v1/endpoints", get(lists::endpoints))
+        .route("/v1/state", get(lists::state))
+        .route("/v1/events", get(events::events))
+        .fallback(unknown)
+        .with_state(sources)
+}
+
+async fn unknown(uri: axum::http::Uri) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        format!("there is nothing at {}", uri.path()),
+        "the lists are /v1/services, /v1/workers, /v1/endpoints, /v1/proxies, /v1/state and /v1/events",
+    )
+}

@@ -1,0 +1,82 @@
+//! `foldplane get`: lists of a running control plane.
+
+use clap::{Args, Subcommand};
+
+use super::fetch::Server;
+use super::out::{self, Format};
+use super::{Exit, Failure, block_on, lists};
+use crate::api::views::{EndpointView, Listing, ServiceView, WorkerView};
+
+/// Ask a running control plane for lists.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  foldplane get services
+  foldplane get endpoints web --ready -o text      one host:port a line; exit code 3 when none is ready
+  foldplane get workers -o json | jq '.items[].state'
+  foldplane get proxies -o wide")]
+pub(super) struct Get {
+    #[command(subcommand)]
+    what: What,
+    #[command(flatten)]
+    server: Server,
+    /// How to print
+    #[arg(short, long, value_enum, default_value_t, global = true)]
+    output: Format,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Services that have live workers
+    Services,
+    /// Live workers
+    Workers {
+        /// Only those of this service
+        service: Option<String>,
+    },
+    /// Published endpoints
+    Endpoints {
+        /// Only those of this service
+        service: Option<String>,
+        /// Only those that get requests; exit code 3 when there is none
+        #[arg(long)]
+        ready: bool,
+    },
+}
+
+impl Get {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        block_on(async {
+            match &self.what {
+                What::Services => {
+                    let listing: Listing<ServiceView> = self.server.get("/v1/services", &[]).await?;
+                    out::data(&lists::services(&listing, self.output)?)
+                }
+                What::Workers { service } => {
+                    let query = narrowed(service.as_ref());
+                    let listing: Listing<WorkerView> = self.server.get("/v1/workers", &query).await?;
+                    out::data(&lists::workers(&listing, self.output)?)
+                }
+                What::Endpoints { service, ready } => self.endpoints(service.as_ref(), *ready).await,
+            }
+        })
+    }
+
+    async fn endpoints(&self, service: Option<&String>, ready: bool) -> Result<(), Failure> {
+        let mut query = narrowed(service);
+        if ready {
+            query.push(("ready", "true".to_owned()));
+        }
+        let listing: Listing<EndpointView> = self.server.get("/v1/endpoints", &query).await?;
+        if ready && listing.items.is_empty() {
+            let of = service.map(|name| format!(" of {name}")).unwrap_or_default();
+            return Err(Failure::new(Exit::NotFound, format!("no endpoint{of} is ready"))
+                .hint("`foldplane get workers` shows why"));
+        }
+        out::data(&lists::endpoints(&listing, self.output)?)
+    }
+}
+
+fn narrowed(service: Option<&String>) -> Vec<(&'static str, String)> {
+    service.map(|name| ("service", name.clone())).into_iter().collect()
+}

@@ -1,0 +1,72 @@
+//! The command line: one subcommand a file, data on stdout, everything else on stderr, exit codes that are API.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a shell: it is the program")]
+
+mod exit;
+mod failure;
+mod fetch;
+mod get;
+mod lists;
+mod out;
+mod replay;
+mod serve;
+mod source;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use exit::Exit;
+pub use failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  foldplane demo                                          see all of it at work, with a real Envoy
+  foldplane serve                                         run the control plane
+  foldplane run --service web --port http -- ./server     put a worker behind every proxy
+  foldplane bootstrap envoy > envoy.yaml                  make an Envoy that follows it
+  foldplane get endpoints web --ready -o text             which host:port of a service is good
+  foldplane replay --until @42                            what was true at an offset
+
+Exit codes: 0 done, 1 fault, 2 usage, 3 not found or none ready, 4 denied, 5 unreachable, 6 damaged log.";
+
+/// The endpoint control plane for Envoy and gRPC that is a fold over a durable log.
+///
+/// Workers report what happens to them; each fact is appended to a log; a pure function folds the log into what
+/// proxies are sent over xDS. Whatever any proxy was told can be computed again from the log.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the control plane
+    Serve(serve::Serve),
+    /// Ask a running control plane for lists
+    Get(get::Get),
+    /// Fold a log and show what was true at an offset
+    Replay(replay::Replay),
+}
+
+/// Runs the program with the process's arguments.
+#[must_use]
+pub fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Serve(serve) => serve.run(),
+        Command::Get(get) => get.run(),
+        Command::Replay(replay) => replay.run(),
+    };
+    match done {
+        Ok(()) => Exit::Done.into(),
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Runs async work on a runtime of its own.
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Runtime::new()
+        .map_err(|fault| Failure::fault("cannot start the async runtime").because(fault))?;
+    runtime.block_on(work)
+}
