@@ -1,4 +1,4 @@
-//! Exit codes.
+//! Exit codes, for scripts.
 
 use std::process::ExitCode;
 

@@ -48,7 +48,8 @@ pub(crate) const ROOMS: &[Room] = &[
     // Generated: the words of the worker protocol.
     shell("proto", &[]),
     shell("ingest", &["proto", "events", "projection", "command", "engine", "auth"]),
-    shell("api", &["events", "projection", "command", "engine", "auth"]),
+    // It reads the log for those who ask for events, and the ledger for those who ask who was sent what.
+    shell("api", &["events", "events::log", "projection", "command", "engine", "xds", "auth"]),
     // As any other client of the public worker API.
     shell("agent", &["proto"]),
     shell("listen", &[]),
@@ -58,6 +59,23 @@ pub(crate) const ROOMS: &[Room] = &[
     shell("auth", &["events"]),
     shell("config", &["events"]),
     shell("telemetry", &[]),
+    // Puts the control plane together.
+    shell(
+        "serve",
+        &[
+            "events",
+            "events::log",
+            "projection",
+            "command",
+            "engine",
+            "xds",
+            "ingest",
+            "api",
+            "listen",
+            "auth",
+            "config",
+        ],
+    ),
     shell("cli", EVERYTHING),
 ];
 
@@ -79,6 +97,7 @@ const EVERYTHING: &[&str] = &[
     "demo",
     "auth",
     "config",
+    "serve",
     "telemetry",
 ];
 
