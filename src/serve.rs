@@ -4,6 +4,7 @@
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tonic::server::NamedService;
 
 use crate::api::{self, Sources};
 use crate::command::Command;
@@ -13,6 +14,7 @@ use crate::events::log::{EventLog, LogError, MemoryLog};
 use crate::events::{Actor, ReplicaId};
 use crate::ingest::Ingest;
 use crate::projection::state::State;
+use crate::proto::workers_server::WorkersServer;
 
 /// Where to listen: bound, so that a port in use is found before anything is written.
 #[derive(Debug)]
@@ -61,8 +63,9 @@ pub async fn serve<R>(
     record_start(&handle).await?;
 
     let ingest = Ingest::new(handle.clone(), shutdown.clone());
-    let rest = api::router(Sources { handle: handle.clone() });
-    let router = tonic::service::Routes::new(ingest.service()).into_axum_router().merge(rest);
+    let router = api::router(Sources { handle: handle.clone() });
+    let router =
+        router.route_service(&format!("/{}/{{*method}}", WorkersServer::<Ingest>::NAME), ingest.service());
     let stop = shutdown.clone();
     let api = axum::serve(doors.api, router).with_graceful_shutdown(async move { stop.cancelled().await });
     let api = tokio::spawn(async move { api.await });

@@ -6,6 +6,7 @@ mod failure;
 mod fetch;
 mod get;
 mod lists;
+mod log;
 mod out;
 mod replay;
 mod serve;
@@ -46,6 +47,8 @@ enum Command {
     Serve(serve::Serve),
     /// Ask a running control plane for lists
     Get(get::Get),
+    /// Look at a log
+    Log(log::Log),
     /// Fold a log and show what was true at an offset
     Replay(replay::Replay),
 }
@@ -56,6 +59,7 @@ pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(serve) => serve.run(),
         Command::Get(get) => get.run(),
+        Command::Log(log) => log.run(),
         Command::Replay(replay) => replay.run(),
     };
     match done {

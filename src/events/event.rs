@@ -219,15 +219,6 @@ pub enum EndpointAddress {
     Ip(SocketAddr),
 }
 
-impl fmt::Display for EndpointAddress {
-    /// `192.0.2.1:9001`, `[2001:db8::1]:9001`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ip(address) => address.fmt(f),
-        }
-    }
-}
-
 /// Whether registration alone means that a worker can serve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Readiness {
@@ -289,8 +280,7 @@ impl fmt::Display for RemovalCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deregistered => f.write_str("deregistered"),
-            Self::Exited(ExitStatus::Code(code)) => write!(f, "exited with code {code}"),
-            Self::Exited(ExitStatus::Signal(signal)) => write!(f, "killed by signal {signal}"),
+            Self::Exited(status) => status.fmt(f),
             Self::Disconnected(DisconnectCause::Closed) => f.write_str("disconnected"),
             Self::Disconnected(DisconnectCause::Silent) => f.write_str("silent"),
             Self::DidNotRejoin => f.write_str("did not rejoin"),

@@ -8,6 +8,7 @@ pub mod id;
 pub mod log;
 
 mod chain;
+mod describe;
 mod envelope;
 mod offset;
 

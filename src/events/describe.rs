@@ -1,0 +1,78 @@
+//! Events as people read them: one line each.
+
+use std::fmt;
+
+use super::Event;
+use super::event::{Endpoint, EndpointAddress, ExitStatus, HostReport, Registration};
+
+impl fmt::Display for Event {
+    /// The variant's name, whom it is about, and what matters of it. Not for programs: they read JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Self::ReplicaStarted { replica, version } => write!(f, " {replica} version {version}"),
+            Self::HostReported { host, report } => write!(f, " {host} {}", Report(report)),
+            Self::WorkerRegistered { worker, registration } => {
+                write!(f, " {worker} {}", Registered(registration))
+            }
+            Self::WorkerReady { worker } => write!(f, " {}", worker.key),
+            Self::WorkerUnready { worker, reason } => write!(f, " {} {reason:?}", worker.key),
+            Self::WorkerDraining { worker, reason, drain_ms } => {
+                write!(f, " {} for {drain_ms} ms {reason:?}", worker.key)
+            }
+            Self::WorkerDisconnected { worker, .. } | Self::WorkerReconnected { worker, .. } => {
+                write!(f, " {}", worker.key)
+            }
+            Self::WorkerRemoved { worker, cause } => write!(f, " {} {cause}", worker.key),
+            Self::UpdateRejected { rejection } => write!(
+                f,
+                " {:?} {} {} {:?}",
+                rejection.node, rejection.type_url, rejection.version, rejection.message
+            ),
+        }
+    }
+}
+
+struct Report<'a>(&'a HostReport);
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for address in &self.0.addresses {
+            write!(f, "{address} ")?;
+        }
+        write!(f, "ports {}", self.0.port_range)
+    }
+}
+
+struct Registered<'a>(&'a Registration);
+
+impl fmt::Display for Registered<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.endpoints.is_empty() {
+            return f.write_str("without endpoint");
+        }
+        for (index, Endpoint { port, address }) in self.0.endpoints.iter().enumerate() {
+            let space = if index == 0 { "" } else { " " };
+            write!(f, "{space}{port}={address}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for EndpointAddress {
+    /// `192.0.2.1:9001`, `[2001:db8::1]:9001`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(address) => address.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for ExitStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exited with code {code}"),
+            Self::Signal(signal) => write!(f, "killed by signal {signal}"),
+        }
+    }
+}
