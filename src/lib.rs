@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod api;
+pub mod bootstrap;
 pub mod cli;
 pub mod command;
 pub mod config;
@@ -10,5 +11,6 @@ pub mod events;
 pub mod ingest;
 pub mod projection;
 pub mod proto;
+pub mod provision;
 pub mod serve;
 pub mod telemetry;
