@@ -54,7 +54,8 @@ pub(crate) const ROOMS: &[Room] = &[
     shell("agent", &["proto"]),
     shell("listen", &[]),
     shell("provision", &[]),
-    shell("bootstrap", &[]),
+    // A service that a route names is checked as everywhere.
+    pure("bootstrap", &["events"]),
     shell("demo", &["provision", "bootstrap", "agent"]),
     shell("auth", &["events"]),
     shell("config", &["events"]),
