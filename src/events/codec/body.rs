@@ -6,10 +6,9 @@ use crate::events::{Actor, CorrelationId, Envelope, Event, Offset, Timestamp};
 
 /// The largest event, in bytes of its encoded body.
 ///
-/// The store keeps sixteen blocks in one leaf, and a leaf above a quarter of its segment goes to a file that
-/// it never syncs. With half of this as the size at which a block is closed, a leaf stays below that line
-/// (`log::sled::store`), and one worker with hundreds of endpoints and labels still fits.
-pub const EVENT_BYTES_MAX: usize = 64 * 1024;
+/// It has to fit into one block, and a block into what the store keeps in its own file
+/// ([`BLOCK_BYTES_MAX`](super::BLOCK_BYTES_MAX)). A worker with a hundred endpoints and labels has about 10,000.
+pub const EVENT_BYTES_MAX: usize = 24 * 1024;
 
 /// The oldest schema version that is read.
 pub const SCHEMA_OLDEST: u16 = 1;

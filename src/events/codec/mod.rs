@@ -1,7 +1,13 @@
 //! How facts become bytes, and back (docs/FORMAT.md). Pure: bytes in, events out.
 
+mod block;
 mod body;
+mod frame;
 
+pub use block::{
+    BLOCK_BYTES_MAX, BLOCK_FORMAT, Block, BlockBuilder, BlockError, BlockView, Bodies, encode_blocks,
+};
 pub use body::{
     Body, BodyError, EVENT_BYTES_MAX, SCHEMA_NEWEST, SCHEMA_OLDEST, check_size, decode_body, encode_body,
 };
+pub use frame::{FrameError, FrameKind, open_frame, seal_frame};

@@ -260,7 +260,7 @@ mod tests {
         large.event =
             Event::ReplicaStarted { replica: ReplicaId::new("r").unwrap(), version: "x".repeat(70_000) };
         let error = log.append(&[large]).unwrap_err().to_string();
-        assert!(error.contains("ReplicaStarted has 70") && error.contains("at most 65536"), "{error}");
+        assert!(error.contains("ReplicaStarted has 70") && error.contains("at most 24576"), "{error}");
         log.append(&[started(2)]).unwrap();
     }
 }

@@ -8,9 +8,11 @@ use super::codec::BodyError;
 use super::{Envelope, Offset};
 
 mod memory;
+mod sled;
 
 pub use super::{ChainHash, Head};
 pub use memory::{MemoryFaults, MemoryLog, StoreHealth};
+pub use sled::{OfflineLog, SledLog, SledOptions, open_reader};
 
 /// Events in order, each read or the reason why it cannot be.
 pub type Events<'a> = Box<dyn Iterator<Item = Result<Envelope, LogError>> + Send + 'a>;
@@ -108,6 +110,12 @@ pub enum LogError {
     /// An earlier append failed, and the log was not recovered since.
     #[error("an earlier append failed: nothing is written before the store is recovered")]
     NeedsRecovery,
+    /// There is no log to read.
+    #[error("{} holds no log", path.display())]
+    Missing {
+        /// The folder that was given.
+        path: PathBuf,
+    },
     /// Another process has the log open.
     #[error("{} is in use by another process{}", path.display(), holder.as_deref().unwrap_or_default())]
     InUse {
@@ -136,4 +144,11 @@ pub enum LogError {
         /// Why it failed.
         source: io::Error,
     },
+}
+
+impl LogError {
+    /// Damage in the file or folder at `path`.
+    fn damaged(path: &std::path::Path, detail: impl std::fmt::Display) -> Self {
+        Self::Damaged { place: path.display().to_string(), detail: detail.to_string() }
+    }
 }

@@ -1,0 +1,144 @@
+//! The data folder: its lock, its format file, and the file operations that survive a power cut.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::super::LogError;
+
+/// The layout of the folder that is written, and the newest that is opened.
+const FORMAT: u32 = 1;
+const FORMAT_FILE: &str = "FORMAT";
+const FORMAT_TITLE: &str = "foldplane log, format ";
+const LOCK_FILE: &str = "LOCK";
+const SEGMENTS: &str = "segments";
+
+/// Who else may have the folder open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Nobody.
+    Exclusive,
+    /// Others that only read.
+    Shared,
+}
+
+/// The lock on a data folder, held for as long as this lives. The file stays; what counts is the lock on it.
+#[derive(Debug)]
+pub(super) struct FolderLock {
+    _file: File,
+}
+
+/// Whether a folder already holds a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// Nothing, or what a start left behind that did not get far.
+    Nothing,
+    /// A log of a format that this version reads.
+    Log,
+}
+
+impl FolderLock {
+    /// Takes the lock.
+    pub(super) fn take(dir: &Path, access: Access) -> Result<Self, LogError> {
+        let path = dir.join(LOCK_FILE);
+        let mut file = match access {
+            Access::Exclusive => {
+                OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)
+            }
+            Access::Shared => File::open(&path),
+        }
+        .map_err(store("open", &path))?;
+        let taken = match access {
+            Access::Exclusive => file.try_lock(),
+            Access::Shared => file.try_lock_shared(),
+        };
+        match taken {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(LogError::InUse { path: dir.to_owned(), holder: holder(&mut file) });
+            }
+            Err(TryLockError::Error(source)) => return Err(store("lock", &path)(source)),
+        }
+        if access == Access::Exclusive {
+            file.set_len(0)
+                .and_then(|()| writeln!(file, "{}", std::process::id()))
+                .map_err(store("write", &path))?;
+        }
+        Ok(Self { _file: file })
+    }
+}
+
+fn holder(file: &mut File) -> Option<String> {
+    const PID_BYTES_MAX: u64 = 20;
+    let mut text = String::new();
+    file.take(PID_BYTES_MAX).read_to_string(&mut text).ok()?;
+    text.trim().parse::<u32>().ok().map(|pid| format!(", process {pid}"))
+}
+
+/// What the folder holds.
+pub(super) fn contents(dir: &Path) -> Result<Contents, LogError> {
+    let path = dir.join(FORMAT_FILE);
+    let text = match fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Contents::Nothing),
+        Err(error) => return Err(store("read", &path)(error)),
+    };
+    let format = text.strip_prefix(FORMAT_TITLE).and_then(|rest| rest.strip_suffix('\n')?.parse().ok());
+    match format {
+        Some(FORMAT) => Ok(Contents::Log),
+        Some(found) if found > FORMAT => {
+            Err(LogError::Newer { place: path.display().to_string(), found, known: FORMAT })
+        }
+        _ => Err(LogError::damaged(&path, format_args!("it should say \"{FORMAT_TITLE}{FORMAT}\""))),
+    }
+}
+
+/// Says that the folder holds a log; the last step of its creation.
+pub(super) fn write_format(dir: &Path) -> Result<(), LogError> {
+    write_atomically(&dir.join(FORMAT_FILE), format!("{FORMAT_TITLE}{FORMAT}\n").as_bytes())
+}
+
+/// Where the segments are.
+pub(super) fn segments(dir: &Path) -> PathBuf {
+    dir.join(SEGMENTS)
+}
+
+/// Creates the folder and those above it where they are missing, so that they outlive a power cut.
+pub(super) fn create_dirs(dir: &Path) -> Result<(), LogError> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let parent = parent(dir);
+    create_dirs(parent)?;
+    fs::create_dir(dir).map_err(store("create the folder", dir))?;
+    sync_dir(parent)
+}
+
+/// Writes the whole file or leaves the old one: a new file, synced, then renamed over it.
+pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), LogError> {
+    let new = path.with_extension("new");
+    let write = || {
+        let mut file = File::create(&new)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    write().map_err(store("write", &new))?;
+    fs::rename(&new, path).map_err(store("rename to", path))?;
+    sync_dir(parent(path))
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_dir(dir: &Path) -> Result<(), LogError> {
+    File::open(dir).and_then(|folder| folder.sync_all()).map_err(store("sync the folder", dir))
+}
+
+/// The folder that a path is in; `.` for a bare name.
+pub(super) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// For `map_err`: what was being done, to which file.
+pub(super) fn store(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LogError + use<> {
+    let path = path.to_owned();
+    move |source| LogError::Store { action, path, source }
+}

@@ -1,0 +1,14 @@
+//! The log, held to its word: what was acknowledged is there, and what is damaged says so.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "helpers of tests, where a panic is the finding"
+)]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests measure and wait")]
+
+mod bytes;
+mod sled;
+mod world;

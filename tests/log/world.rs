@@ -1,0 +1,136 @@
+//! Events to write: one of every kind, and as many as a test wants.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use foldplane::events::event::{
+    DisconnectCause, Endpoint, EndpointAddress, ExitStatus, HostReport, Lease, Locality, PortRange, Process,
+    Readiness, Registration, RemovalCause, UpdateRejection,
+};
+use foldplane::events::log::{EventLog, LogError, LogReader};
+use foldplane::events::{
+    Actor, CorrelationId, Envelope, Event, Generation, HostName, Offset, PortName, ReplicaId, ServiceName,
+    SessionId, Timestamp, WorkerId, WorkerKey, WorkerRef,
+};
+
+/// One event of every kind, in the order of their numbers in the bytes.
+pub(crate) fn every_event() -> Vec<Event> {
+    let worker = worker_ref(7);
+    vec![
+        Event::ReplicaStarted { replica: ReplicaId::new("r-1").unwrap(), version: "0.1.0".to_owned() },
+        Event::HostReported { host: worker.key.host.clone(), report: host_report() },
+        Event::WorkerRegistered { worker: worker.key.clone(), registration: registration() },
+        Event::WorkerReady { worker: worker.clone() },
+        Event::WorkerUnready { worker: worker.clone(), reason: "warming its cache".to_owned() },
+        Event::WorkerDraining { worker: worker.clone(), reason: "deploy".to_owned(), drain_ms: 5_000 },
+        Event::WorkerDisconnected { worker: worker.clone(), cause: DisconnectCause::Silent },
+        Event::WorkerReconnected { worker: worker.clone(), session: SessionId::new("s-2").unwrap() },
+        Event::WorkerRemoved { worker, cause: RemovalCause::Exited(ExitStatus::Signal(9)) },
+        Event::UpdateRejected { rejection: rejection() },
+    ]
+}
+
+fn worker_ref(generation: u64) -> WorkerRef {
+    let key = WorkerKey {
+        service: ServiceName::new("pay").unwrap(),
+        host: HostName::new("h1").unwrap(),
+        id: WorkerId::new("a").unwrap(),
+    };
+    WorkerRef { key, generation: Generation::at(Offset::new(generation)) }
+}
+
+fn host_report() -> HostReport {
+    HostReport {
+        addresses: vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()],
+        port_range: PortRange::default(),
+        locality: Locality { region: "eu".to_owned(), zone: "eu-1".to_owned(), sub_zone: String::new() },
+    }
+}
+
+fn registration() -> Registration {
+    let address = |text: &str| EndpointAddress::Ip(text.parse().unwrap());
+    let port = |name: &str| PortName::new(name).unwrap();
+    Registration {
+        process: Some(Process { pid: 4711, start_ticks: 123_456_789, boot_id: "b0".to_owned() }),
+        endpoints: vec![
+            Endpoint { port: port("http"), address: address("192.0.2.1:9001") },
+            Endpoint { port: port("grpc"), address: address("[2001:db8::1]:9002") },
+        ],
+        readiness: Readiness::Reported,
+        weight: 3.try_into().ok(),
+        priority: 1,
+        locality: Some(Locality::default()),
+        metadata: BTreeMap::from([("colour".to_owned(), "blue".to_owned())]),
+        session: SessionId::new("s-1").unwrap(),
+        lease: Lease::Session { disconnect_grace_ms: 250 },
+    }
+}
+
+fn rejection() -> UpdateRejection {
+    UpdateRejection {
+        node: "proxy-1".to_owned(),
+        type_url: "type.googleapis.com/envoy.config.cluster.v3.Cluster".to_owned(),
+        names: vec!["pay".to_owned()],
+        version: "7-0011223344556677".to_owned(),
+        message: "bad port".to_owned(),
+    }
+}
+
+/// The event at `offset` in every log of these tests: all kinds in turn, and recognisable by its time.
+pub(crate) fn envelope(offset: u64) -> Envelope {
+    let kinds = every_event();
+    let index = usize::try_from(offset).unwrap() % kinds.len();
+    Envelope {
+        offset: Offset::new(offset),
+        recorded_at: Timestamp::from_millis(1_800_000_000_000 + offset),
+        actor: Actor::Anonymous { peer: "127.0.0.1:51234".to_owned() },
+        correlation: (offset.is_multiple_of(3)).then(|| CorrelationId(format!("c-{offset}"))),
+        event: kinds[index].clone(),
+    }
+}
+
+/// The events from `first` to `last`.
+pub(crate) fn envelopes(first: u64, last: u64) -> Vec<Envelope> {
+    (first..=last).map(envelope).collect()
+}
+
+/// Appends the events from the head on up to `last`, `batch` at a time.
+pub(crate) fn fill(log: &mut dyn EventLog, last: u64, batch: u64) {
+    let mut first = log.head().offset.get() + 1;
+    while first <= last {
+        let end = last.min(first + batch - 1);
+        log.append(&envelopes(first, end)).unwrap();
+        first = end + 1;
+    }
+}
+
+/// Everything from `from` on, or the first error.
+pub(crate) fn read_all(log: &dyn LogReader, from: u64) -> Result<Vec<Envelope>, LogError> {
+    log.read(Offset::new(from))?.collect()
+}
+
+/// Checks that the log holds the events from `first` to `last`, unaltered, and ends there.
+#[track_caller]
+pub(crate) fn check_holds(log: &dyn LogReader, first: u64, last: u64) {
+    assert_eq!(log.head().offset.get(), last);
+    let found = read_all(log, first).unwrap();
+    assert_eq!(found.len() as u64, last + 1 - first);
+    assert!(found == envelopes(first, last), "an event differs from what was written");
+}
+
+/// The content of every file below `dir`, by its path from there.
+pub(crate) fn every_file(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.insert(path.strip_prefix(dir).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
