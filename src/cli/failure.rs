@@ -78,6 +78,7 @@ impl From<LogError> for Failure {
                 (Exit::Fault, "use the version of foldplane that wrote it, or a newer one")
             }
             LogError::Gone { .. } => (Exit::NotFound, "start from the oldest that is kept"),
+            LogError::Missing { .. } => (Exit::NotFound, "name the folder of a log with --data-dir"),
             LogError::InUse { .. } => {
                 (Exit::Fault, "stop that process, or name another folder with --data-dir")
             }
