@@ -6,3 +6,6 @@
 
 mod backoff;
 pub mod client;
+mod run;
+
+pub use run::{Launcher, Plan, PlannedPort, ReadyBy, Restart, RunError, Say, launch, run};

@@ -5,10 +5,12 @@ mod exit;
 mod failure;
 mod fetch;
 mod get;
+mod launch;
 mod lists;
 mod log;
 mod out;
 mod replay;
+mod run;
 mod serve;
 mod source;
 
@@ -45,6 +47,10 @@ struct Cli {
 enum Command {
     /// Run the control plane
     Serve(serve::Serve),
+    /// Run a program as a worker of a service
+    Run(Box<run::Run>),
+    #[command(hide = true, name = launch::NAME)]
+    Launch(launch::Launch),
     /// Ask a running control plane for lists
     Get(get::Get),
     /// Look at a log
@@ -58,6 +64,9 @@ enum Command {
 pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(serve) => serve.run(),
+        // These two end as their child does.
+        Command::Run(run) => return run.run().unwrap_or_else(|failure| failure.report()),
+        Command::Launch(launch) => return launch.run(),
         Command::Get(get) => get.run(),
         Command::Log(log) => log.run(),
         Command::Replay(replay) => replay.run(),

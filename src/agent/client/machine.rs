@@ -244,10 +244,15 @@ impl Machine {
         };
         match order.order {
             Some(Demand::Drain(drain)) => self.tell(Notice::Draining { ticket, drain_ms: drain.drain_ms }),
-            Some(Demand::Stop(stop)) => self.forget(ticket, Departure::Stopped { cause: stop.cause }),
+            Some(Demand::Stop(stop)) => self.stopped(ticket, stop.cause),
             // A kind of order that this version does not know.
             None => {}
         }
+    }
+
+    fn stopped(&mut self, ticket: Ticket, cause: String) {
+        let wished = self.slots.get(&ticket).is_some_and(|slot| matches!(slot.wish, Wish::Gone { .. }));
+        self.forget(ticket, if wished { Departure::Wished } else { Departure::Stopped { cause } });
     }
 
     fn forget_if_over(&mut self, ticket: Ticket, cause: Departure) {

@@ -1,0 +1,331 @@
+//! The agent as a pure machine: what happens to the child, the session and the clock goes in, what to do comes
+//! out. It reads no clock and touches no process.
+
+mod step;
+mod stop;
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+pub(super) use step::{Effect, Input, Timer};
+use stop::{FAULT, UNREACHABLE, exit_of_refusal};
+
+use crate::agent::backoff::Backoff;
+use crate::agent::client::{Notice, Ticket, Wish};
+use crate::proto;
+
+use super::assignment::Assignment;
+use super::ending::Ending;
+use super::{Plan, ReadyBy};
+
+/// How often another port is asked for when a stranger sits on the one that was given.
+const PORT_ATTEMPTS_MAX: u32 = 16;
+
+/// After how long without a sign that the child can serve the user is told so.
+const READY_SLOW: Duration = Duration::from_secs(10);
+
+/// The first wait before the child is started again.
+const RESTART_FIRST: Duration = Duration::from_millis(200);
+
+/// The longest wait before the child is started again.
+const RESTART_LONGEST: Duration = Duration::from_secs(30);
+
+/// How long a child must serve for its next failure to count as the first.
+const RESTART_FORGIVEN: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Waits for ports.
+    Registering,
+    /// The child runs and cannot serve yet.
+    Starting,
+    /// The child serves.
+    Serving,
+    /// Requests in flight come to their end.
+    Draining,
+    /// The child was asked to stop.
+    Stopping,
+    /// Between two children.
+    Resting,
+    /// The child is gone, and the goodbye is on its way.
+    Leaving,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    /// The first attempt is under way.
+    Untried,
+    /// The last attempt failed, or the session was lost.
+    Away,
+    /// The session is open.
+    Open,
+}
+
+/// Whether the control plane holds the worker, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Held,
+    Gone,
+}
+
+/// One agent.
+#[derive(Debug)]
+pub(super) struct Machine {
+    plan: Plan,
+    process: Option<proto::Process>,
+    ticket: Ticket,
+    assignment: Option<Assignment>,
+    phase: Phase,
+    link: Link,
+    standing: Standing,
+    port_attempts: u32,
+    restart: Backoff,
+    /// The exit code, where it is not the child's own.
+    verdict: Option<u8>,
+    code: u8,
+    effects: Vec<Effect>,
+}
+
+impl Machine {
+    /// An agent that carries out the plan. The seed scatters its waits.
+    pub(super) fn new(plan: Plan, process: Option<proto::Process>, seed: u64) -> Self {
+        Self {
+            plan,
+            process,
+            ticket: Ticket(1),
+            assignment: None,
+            phase: Phase::Registering,
+            link: Link::Untried,
+            standing: Standing::Held,
+            port_attempts: 0,
+            restart: Backoff::new(RESTART_FIRST, RESTART_LONGEST, seed),
+            verdict: None,
+            code: 0,
+            effects: Vec::new(),
+        }
+    }
+
+    /// One thing happened.
+    pub(super) fn handle(&mut self, input: Input) -> Vec<Effect> {
+        match input {
+            Input::Started => self.started(),
+            Input::Notice(notice) => self.noticed(notice),
+            Input::PortsFree => self.spawn(),
+            Input::PortTaken(port) => self.port_taken(port),
+            Input::Spawned => self.spawned(),
+            Input::NotSpawned(ending) | Input::Exited(ending) => self.exited(&ending),
+            Input::CanServe => self.can_serve(),
+            Input::Stop(signal) => self.stop(signal),
+            Input::Pass(signal) => self.give(Effect::Signal(signal)),
+            Input::Rang(timer) => self.rang(timer),
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    fn started(&mut self) {
+        if let Some(wait) = self.plan.wait {
+            self.give(Effect::Arm(Timer::Welcome, wait));
+        }
+        self.add();
+    }
+
+    fn add(&mut self) {
+        let register = self.plan.register(self.process.clone());
+        self.standing = Standing::Held;
+        self.give(Effect::Add(self.ticket, register));
+    }
+
+    fn noticed(&mut self, notice: Notice) {
+        match notice {
+            Notice::Connected => self.connected(),
+            Notice::Disconnected { problem, .. } => self.disconnected(&problem),
+            Notice::Registered { ticket, worker, ports } if ticket == self.ticket => {
+                self.registered(&worker, &ports);
+            }
+            Notice::Refused { ticket, refusal, .. } if ticket == self.ticket => self.refused(&refusal),
+            Notice::Draining { ticket, drain_ms } if ticket == self.ticket => self.told_to_drain(drain_ms),
+            Notice::Gone { ticket, cause } if ticket == self.ticket => self.gone(&cause),
+            Notice::Reported { wish: Wish::Ready, offset, .. } => {
+                self.say(format!("the worker can serve: proxies know since @{offset}"));
+            }
+            // What an earlier registration of ours still brings, and what nobody waits for.
+            Notice::Registered { .. }
+            | Notice::Refused { .. }
+            | Notice::Draining { .. }
+            | Notice::Gone { .. }
+            | Notice::Reported { .. } => {}
+        }
+    }
+
+    fn connected(&mut self) {
+        if self.link == Link::Away {
+            self.say("reached the control plane");
+        }
+        self.link = Link::Open;
+    }
+
+    fn disconnected(&mut self, problem: &str) {
+        let server = &self.plan.server;
+        let text = match self.link {
+            Link::Untried => Some(format!(
+                "cannot reach the control plane at {server} ({problem}); trying again: start it with `foldplane serve`, or give --server"
+            )),
+            Link::Open => Some(format!(
+                "lost the control plane at {server} ({problem}); the worker runs on, and rejoins"
+            )),
+            // Said already.
+            Link::Away => None,
+        };
+        self.link = Link::Away;
+        if let Some(text) = text.filter(|_| self.phase != Phase::Leaving) {
+            self.say(text);
+        }
+    }
+
+    fn registered(&mut self, worker: &proto::WorkerRef, ports: &[proto::Port]) {
+        let assignment = match Assignment::new(worker, ports) {
+            Ok(assignment) => assignment,
+            Err(unusable) => {
+                self.say(unusable.to_string());
+                return self.leave(FAULT, None);
+            }
+        };
+        self.give(Effect::Disarm(Timer::Welcome));
+        if self.phase == Phase::Registering {
+            self.say(format!("registered {assignment}"));
+            self.assignment = Some(assignment.clone());
+            self.give(Effect::TestPorts(assignment));
+        } else {
+            self.say(format!("registered anew: {assignment}"));
+        }
+    }
+
+    fn refused(&mut self, refusal: &proto::Rejected) {
+        let proto::Rejected { code, message, hint } = refusal;
+        self.say(format!("the control plane refused: {message} ({code}); {hint}"));
+        // Before there is a child, only a fault of the control plane's own is worth waiting for.
+        if self.phase == Phase::Registering && code != "storage_unavailable" {
+            self.standing = Standing::Gone;
+            self.leave(exit_of_refusal(code), None);
+        }
+    }
+
+    fn port_taken(&mut self, port: u16) {
+        self.port_attempts += 1;
+        if self.plan.insists_on(port) {
+            self.say(format!(
+                "port {port} is in use by another program; stop it, or give another number, or none"
+            ));
+            return self.leave(FAULT, None);
+        }
+        if self.port_attempts >= PORT_ATTEMPTS_MAX {
+            self.say(format!("{PORT_ATTEMPTS_MAX} ports in a row are in use by other programs; report another port range for this host"));
+            return self.leave(FAULT, None);
+        }
+        self.say(format!("port {port} is in use by another program; asking for another"));
+        self.give(Effect::Wish(self.ticket, Wish::Gone { exit: None }));
+        self.assignment = None;
+        self.ticket = Ticket(self.ticket.0 + 1);
+        self.add();
+    }
+
+    fn spawn(&mut self) {
+        if let Some(assignment) = self.assignment.clone() {
+            self.give(Effect::Spawn(assignment));
+        }
+    }
+
+    fn spawned(&mut self) {
+        self.phase = Phase::Starting;
+        let Some(assignment) = self.assignment.clone() else { return };
+        match self.plan.ready {
+            ReadyBy::Now => self.can_serve(),
+            ReadyBy::Listening => {
+                self.give(Effect::Watch(assignment));
+                self.give(Effect::Arm(Timer::ReadySlow, READY_SLOW.min(self.plan.ready_within)));
+                self.give(Effect::Arm(Timer::Ready, self.plan.ready_within));
+            }
+        }
+    }
+
+    fn can_serve(&mut self) {
+        if self.phase == Phase::Starting {
+            self.phase = Phase::Serving;
+            self.forget_readiness();
+            self.give(Effect::Arm(Timer::Forgiven, RESTART_FORGIVEN));
+            self.give(Effect::Wish(self.ticket, Wish::Ready));
+        }
+    }
+
+    fn forget_readiness(&mut self) {
+        self.give(Effect::Unwatch);
+        self.give(Effect::Disarm(Timer::ReadySlow));
+        self.give(Effect::Disarm(Timer::Ready));
+    }
+
+    fn exited(&mut self, ending: &Ending) {
+        // What the child left behind in its group would hold its ports.
+        self.give(Effect::Signal(Signal::SIGTERM));
+        self.forget_readiness();
+        self.give(Effect::Disarm(Timer::Forgiven));
+        let wanted = match self.phase {
+            Phase::Starting | Phase::Serving => true,
+            Phase::Registering | Phase::Draining | Phase::Stopping | Phase::Resting | Phase::Leaving => false,
+        };
+        if wanted && ending.restarts(self.plan.restart) {
+            return self.rest(ending);
+        }
+        if wanted && ending.code() != 0 {
+            self.say(format!("the worker {ending}"));
+        }
+        self.leave(self.verdict.unwrap_or_else(|| ending.code()), ending.status());
+    }
+
+    fn rest(&mut self, ending: &Ending) {
+        let wait = self.restart.next_delay();
+        self.phase = Phase::Resting;
+        self.code = ending.code();
+        self.say(format!("the worker {ending}; starting it again in {} ms", wait.as_millis()));
+        self.give(Effect::Wish(self.ticket, Wish::Unready { reason: format!("{ending}; restarting") }));
+        self.give(Effect::Arm(Timer::Restart, wait));
+    }
+
+    fn rang(&mut self, timer: Timer) {
+        match timer {
+            Timer::Welcome => {
+                self.say(format!("gave up waiting for the control plane at {}", self.plan.server));
+                self.leave(UNREACHABLE, None);
+            }
+            Timer::ReadySlow => {
+                self.say("the worker does not listen on its ports yet; it gets requests once it does");
+            }
+            Timer::Ready => {
+                let within = self.plan.ready_within.as_secs();
+                self.say(format!("the worker was not ready within {within} s; stopping it"));
+                self.verdict = Some(FAULT);
+                self.stop_child(Signal::SIGTERM);
+            }
+            Timer::Drain => self.stop_child(Signal::SIGTERM),
+            Timer::Stop => {
+                let within = self.plan.stop_within.as_secs();
+                self.say(format!("the worker did not stop within {within} s; killing it"));
+                self.give(Effect::Signal(Signal::SIGKILL));
+            }
+            Timer::Restart => {
+                self.give(Effect::Signal(Signal::SIGKILL));
+                self.spawn();
+            }
+            Timer::Forgiven => self.restart.reset(),
+            Timer::Farewell => self.give(Effect::Finish(self.code)),
+        }
+    }
+
+    fn say(&mut self, text: impl Into<String>) {
+        self.give(Effect::Say(text.into()));
+    }
+
+    fn give(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+}

@@ -1,0 +1,21 @@
+//! One child process behind every proxy: it gets its ports, is published when it can serve, and is gone for
+//! everybody within milliseconds of its end.
+
+mod assignment;
+mod child;
+mod ending;
+mod launch;
+mod machine;
+mod plan;
+mod ports;
+mod process;
+mod shell;
+mod signals;
+
+pub use child::Launcher;
+pub use launch::launch;
+pub use plan::{Plan, PlannedPort, ReadyBy, Restart};
+pub use shell::{RunError, Say, run};
+
+#[cfg(test)]
+mod tests;

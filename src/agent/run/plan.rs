@@ -1,0 +1,136 @@
+//! What is to be run, and as what.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::proto;
+
+use super::assignment::variable;
+
+/// What is to be run, and as what.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The service that the worker belongs to.
+    pub service: String,
+    /// What the worker calls itself.
+    pub id: String,
+    /// The host whose ports it takes.
+    pub host: String,
+    /// Its ports; the first is the service's own cluster.
+    pub ports: Vec<PlannedPort>,
+    /// Where it listens, if not on the host's first address.
+    pub address: Option<IpAddr>,
+    /// Its share of the load; 1 where none is given.
+    pub weight: Option<u32>,
+    /// Labels.
+    pub metadata: BTreeMap<String, String>,
+    /// The control plane's API, such as `http://127.0.0.1:18080`.
+    pub server: String,
+    /// How to see that the child can serve.
+    pub ready: ReadyBy,
+    /// How long the child may take until it can serve; then it is stopped.
+    pub ready_within: Duration,
+    /// How long requests in flight have before the child is asked to stop.
+    pub drain: Duration,
+    /// How long the child may take to stop; then it is killed.
+    pub stop_within: Duration,
+    /// Whether a child that ended is started again.
+    pub restart: Restart,
+    /// How long to wait for a control plane at the start; for ever if absent.
+    pub wait: Option<Duration>,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+}
+
+/// A port that the child needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedPort {
+    /// What it is called.
+    pub name: String,
+    /// Which number; absent is any that is free.
+    pub number: Option<u16>,
+}
+
+impl PlannedPort {
+    /// The environment variable in which the child finds it: `PORT_HTTP` for `http`, `PORT_ADMIN_UI` for `admin-ui`.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        variable(&self.name)
+    }
+}
+
+/// How to see that the child can serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadyBy {
+    /// It can once it runs.
+    Now,
+    /// It can once it listens on all its ports.
+    Listening,
+}
+
+/// Whether a child that ended is started again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Restart {
+    /// No: the agent ends with it.
+    #[default]
+    Never,
+    /// Unless it ended with code 0.
+    OnFailure,
+    /// Yes.
+    Always,
+}
+
+impl Plan {
+    /// The registration that this plan asks for. It is not published before the child can serve, because it
+    /// is asked for before there is a child.
+    pub(super) fn register(&self, process: Option<proto::Process>) -> proto::Register {
+        let address = self.address.map(|ip| ip.to_string()).unwrap_or_default();
+        let port = |port: &PlannedPort| proto::Port {
+            name: port.name.clone(),
+            number: port.number.map(u32::from),
+            address: address.clone(),
+        };
+        proto::Register {
+            service: self.service.clone(),
+            host: self.host.clone(),
+            id: self.id.clone(),
+            ports: self.ports.iter().map(port).collect(),
+            readiness: proto::Readiness::Reported.into(),
+            weight: self.weight,
+            metadata: self.metadata.clone().into_iter().collect(),
+            process,
+            ..Default::default()
+        }
+    }
+
+    /// Whether this port was asked for by its number, so that no other will do.
+    pub(super) fn insists_on(&self, number: u16) -> bool {
+        self.ports.iter().any(|port| port.number == Some(number))
+    }
+}
+
+#[cfg(test)]
+impl Plan {
+    /// A plan for tests: one port, ready when it listens.
+    pub(super) fn of(command: &[&str]) -> Self {
+        Self {
+            service: "pay".to_owned(),
+            id: "a".to_owned(),
+            host: "h".to_owned(),
+            ports: vec![PlannedPort { name: "http".to_owned(), number: None }],
+            address: None,
+            weight: None,
+            metadata: BTreeMap::new(),
+            server: "http://127.0.0.1:1".to_owned(),
+            ready: ReadyBy::Listening,
+            ready_within: Duration::from_secs(300),
+            drain: Duration::from_secs(5),
+            stop_within: Duration::from_secs(10),
+            restart: Restart::Never,
+            wait: None,
+            command: command.iter().map(OsString::from).collect(),
+        }
+    }
+}

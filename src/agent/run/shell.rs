@@ -1,0 +1,159 @@
+//! The shell of the agent: the session, the process, the signals and the clock.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::pending;
+use std::io;
+use std::pin::Pin;
+
+use tokio::time::{Instant, sleep_until};
+
+use crate::agent::client::{Client, Config, InvalidServer};
+
+use super::assignment::Assignment;
+use super::child::Family;
+use super::machine::{Effect, Input, Machine, Timer};
+use super::signals::Signals;
+use super::{Launcher, Plan, ports, process};
+
+/// What keeps an agent from starting.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The control plane's address is unusable.
+    #[error(transparent)]
+    Server(#[from] InvalidServer),
+    /// The operating system does not let signals be caught.
+    #[error("signals cannot be caught, so the worker could not be stopped in order")]
+    Signals(#[source] io::Error),
+}
+
+/// Runs the plan to its end and returns the exit code: the child's own, 128 and the signal's number if it was
+/// killed, 126 or 127 if it cannot be run, or 1, 4 or 5 for faults, refusals and an unreachable control plane.
+///
+/// `say` gets what the user should know, a line at a time. `seed` is any number that differs between agents; it scatters their waits. Await this on the thread that lives as
+/// long as the process (`Runtime::block_on` does): with [`Launcher::Through`] the child dies with that thread.
+///
+/// # Errors
+///
+/// What keeps the agent from starting. Whatever happens later is in the exit code.
+pub async fn run(plan: Plan, launcher: Launcher, seed: u64, say: Say) -> Result<u8, RunError> {
+    let client = Client::start(&Config { server: plan.server.clone(), seed })?;
+    let signals = Signals::new().map_err(RunError::Signals)?;
+    let shell = Shell {
+        machine: Machine::new(plan.clone(), process::this(), seed),
+        plan,
+        client,
+        signals,
+        family: Family::new(launcher),
+        timers: BTreeMap::new(),
+        say,
+        watch: None,
+        inputs: VecDeque::from([Input::Started]),
+    };
+    Ok(shell.drive().await)
+}
+
+/// Where lines for the user go.
+pub type Say = Box<dyn Fn(&str) + Send>;
+
+type Watch = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+struct Shell {
+    machine: Machine,
+    plan: Plan,
+    client: Client,
+    signals: Signals,
+    family: Family,
+    timers: BTreeMap<Timer, Instant>,
+    say: Say,
+    watch: Option<Watch>,
+    /// What effects brought at once: at most one for each.
+    inputs: VecDeque<Input>,
+}
+
+impl Shell {
+    async fn drive(mut self) -> u8 {
+        loop {
+            let input = match self.inputs.pop_front() {
+                Some(input) => input,
+                None => self.next_input().await,
+            };
+            for effect in self.machine.handle(input) {
+                if let Effect::Finish(code) = effect {
+                    self.family.disband(self.plan.stop_within).await;
+                    return code;
+                }
+                self.perform(effect).await;
+            }
+        }
+    }
+
+    async fn next_input(&mut self) -> Input {
+        let alarm = self.timers.iter().min_by_key(|(_, at)| **at).map(|(timer, at)| (*timer, *at));
+        tokio::select! {
+            // The child's end comes first: whatever else waits is about a worker that is gone.
+            biased;
+            ending = self.family.ended() => Input::Exited(ending),
+            signal = self.signals.next() => signal,
+            Some(notice) = self.client.next() => Input::Notice(notice),
+            () = watched(&mut self.watch) => {
+                self.watch = None;
+                Input::CanServe
+            }
+            timer = ring(alarm) => {
+                self.timers.remove(&timer);
+                Input::Rang(timer)
+            }
+        }
+    }
+
+    async fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Add(ticket, register) => self.client.add(ticket, register).await,
+            Effect::Wish(ticket, wish) => self.client.wish(ticket, wish).await,
+            Effect::TestPorts(assignment) => {
+                let taken = ports::first_taken(&assignment.addresses());
+                self.inputs.push_back(taken.map_or(Input::PortsFree, Input::PortTaken));
+            }
+            Effect::Spawn(assignment) => self.spawn(&assignment),
+            Effect::Watch(assignment) => {
+                self.watch = Some(Box::pin(ports::listening(assignment.addresses())))
+            }
+            Effect::Unwatch => self.watch = None,
+            Effect::Signal(signal) => self.family.signal(signal),
+            Effect::Arm(timer, after) => {
+                self.timers.insert(timer, Instant::now() + after);
+            }
+            Effect::Disarm(timer) => {
+                self.timers.remove(&timer);
+            }
+            Effect::Say(text) => (self.say)(&text),
+            Effect::Finish(_) => {}
+        }
+    }
+
+    fn spawn(&mut self, assignment: &Assignment) {
+        let command = assignment.command(&self.plan);
+        let spawned = self.family.spawn(&command, assignment.environment(&self.plan));
+        self.inputs.push_back(match spawned {
+            Ok(()) => Input::Spawned,
+            Err(ending) => Input::NotSpawned(ending),
+        });
+    }
+}
+
+async fn watched(watch: &mut Option<Watch>) {
+    match watch {
+        Some(watch) => watch.await,
+        None => pending().await,
+    }
+}
+
+async fn ring(alarm: Option<(Timer, Instant)>) -> Timer {
+    match alarm {
+        Some((timer, at)) => {
+            sleep_until(at).await;
+            timer
+        }
+        None => pending().await,
+    }
+}
