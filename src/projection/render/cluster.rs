@@ -1,10 +1,9 @@
 //! CDS: one cluster.
 
 use envoy_types::pb::envoy::config::cluster::v3 as pb;
-use envoy_types::pb::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
-use envoy_types::pb::envoy::config::core::v3::{AggregatedConfigSource, ApiVersion, ConfigSource};
 
 use super::ClusterName;
+use super::grpc::over_ads;
 
 /// An EDS cluster whose endpoints come over the same aggregated stream.
 pub(super) fn message(name: &ClusterName) -> pb::Cluster {
@@ -21,13 +20,5 @@ pub(super) fn message(name: &ClusterName) -> pb::Cluster {
         // An endpoint that is removed gets no more requests, even if an operator's health check still passes (xds-rules 28).
         ignore_health_on_host_removal: true,
         ..pb::Cluster::default()
-    }
-}
-
-fn over_ads() -> ConfigSource {
-    ConfigSource {
-        resource_api_version: ApiVersion::V3.into(),
-        config_source_specifier: Some(ConfigSourceSpecifier::Ads(AggregatedConfigSource::default())),
-        ..ConfigSource::default()
     }
 }

@@ -2,12 +2,16 @@
 
 mod cluster;
 mod endpoints;
+mod grpc;
 mod weights;
 
 use imbl::ordmap::DiffItem;
 
 use super::resources::{Resource, ResourceName, Resources, ResourcesBuilder, TypeUrl};
 use super::state::{Cluster, ClusterName, State};
+
+/// The types of which each cluster has a resource that comes, changes and goes with it.
+const WITH_THE_CLUSTER: [TypeUrl; 3] = [TypeUrl::Cluster, TypeUrl::Listener, TypeUrl::RouteConfiguration];
 
 /// The resources of `next`, made from those of `earlier`. Costs what changed between the two.
 pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
@@ -29,19 +33,26 @@ pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
             }
             DiffItem::Remove(name, _) => {
                 let name = ResourceName::new(name.as_str());
-                resources.of(TypeUrl::Cluster).remove(&name, next.clusters_changed());
+                for type_url in WITH_THE_CLUSTER {
+                    resources.of(type_url).remove(&name, next.clusters_changed());
+                }
                 resources.of(TypeUrl::ClusterLoadAssignment).remove(&name, next.endpoints_changed());
             }
         }
     }
-    resources.of(TypeUrl::Cluster).changed_at(next.clusters_changed());
+    for type_url in WITH_THE_CLUSTER {
+        resources.of(type_url).changed_at(next.clusters_changed());
+    }
     resources.of(TypeUrl::ClusterLoadAssignment).changed_at(next.endpoints_changed());
     resources.build()
 }
 
+/// A cluster and the way to it that proxyless gRPC takes.
 fn put_cluster(resources: &mut ResourcesBuilder, name: &ClusterName, cluster: &Cluster) {
-    let message = cluster::message(name);
-    resources.of(TypeUrl::Cluster).insert(Resource::encode(name.as_str(), cluster.changed, &message));
+    let (text, offset) = (name.as_str(), cluster.changed);
+    resources.of(TypeUrl::Cluster).insert(Resource::encode(text, offset, &cluster::message(name)));
+    resources.of(TypeUrl::Listener).insert(Resource::encode(text, offset, &grpc::listener(name)));
+    resources.of(TypeUrl::RouteConfiguration).insert(Resource::encode(text, offset, &grpc::route(name)));
 }
 
 fn put_endpoints(resources: &mut ResourcesBuilder, name: &ClusterName, cluster: &Cluster) {
