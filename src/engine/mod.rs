@@ -8,8 +8,12 @@
 
 mod batch;
 mod open;
+#[cfg(test)]
+mod scenarios;
 mod timers;
 mod writer;
+#[cfg(test)]
+mod writer_tests;
 
 use std::sync::Arc;
 

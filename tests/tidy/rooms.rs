@@ -70,6 +70,7 @@ pub(crate) const ROOMS: &[Room] = &[
             "command",
             "engine",
             "xds",
+            "proto",
             "ingest",
             "api",
             "listen",

@@ -1,0 +1,120 @@
+//! The writer's promises: an answer follows durability, and what is not durable is not visible.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Handle, Settings, Storage, SubmitError, engine, open, wall_clock};
+use crate::command::Command;
+use crate::events::event::{DisconnectCause, HostReport, Locality, PortRange};
+use crate::events::log::{EventLog, MemoryLog, StoreHealth};
+use crate::events::{Actor, HostName, Offset, ReplicaId, SessionId};
+use crate::projection::state::State;
+use crate::projection::{Snapshot, StateDigest};
+
+fn started(log: MemoryLog) -> (Handle, CancellationToken, tokio::task::JoinHandle<()>) {
+    let (handle, writer) = engine(Box::new(log), Snapshot::default(), Settings::default(), wall_clock);
+    let shutdown = CancellationToken::new();
+    let task = tokio::spawn(writer.run(shutdown.clone()));
+    (handle, shutdown, task)
+}
+
+fn report(host: usize) -> Command {
+    let report = HostReport {
+        addresses: vec!["192.0.2.1".parse().unwrap()],
+        port_range: PortRange::default(),
+        locality: Locality::default(),
+    };
+    Command::ReportHost { host: HostName::new(&format!("h{host}")).unwrap(), report }
+}
+
+#[tokio::test]
+async fn wishes_that_come_together_share_a_flush_and_each_gets_its_own_offset() {
+    let log = MemoryLog::new();
+    let reader = log.reader();
+    let (handle, _shutdown, _task) = started(log);
+    let mut followed = handle.events();
+    let wishes = (0..300).map(|host| {
+        let handle = handle.clone();
+        async move { handle.submit(Actor::System, report(host)).await.unwrap().offset }
+    });
+    let mut offsets = futures_util::future::join_all(wishes).await;
+    offsets.sort_unstable();
+    assert_eq!(offsets, (1..=300).map(Offset::new).collect::<Vec<_>>());
+    assert_eq!(reader.head().offset, Offset::new(300));
+    let mut batches = 0;
+    while followed.try_recv().is_ok() {
+        batches += 1;
+    }
+    assert!(batches < 100, "300 wishes took {batches} flushes");
+}
+
+#[tokio::test]
+async fn what_is_answered_is_durable_and_visible() {
+    let log = MemoryLog::new();
+    let reader = log.reader();
+    let (handle, _shutdown, _task) = started(log);
+    let accepted = handle.submit(Actor::System, report(1)).await.unwrap();
+    assert_eq!(reader.head().offset, accepted.offset);
+    assert_eq!(handle.snapshot().offset(), accepted.offset);
+    assert_eq!(accepted.snapshot.offset(), accepted.offset);
+}
+
+// apache/couchdb#3576, strongloop/strong-pm#368, openvstorage/alba#573
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_changes_nothing_and_comes_back_by_itself() {
+    let log = MemoryLog::new();
+    let (faults, reader) = (log.faults(), log.reader());
+    let (handle, _shutdown, _task) = started(log);
+    handle.submit(Actor::System, report(1)).await.unwrap();
+    let before = StateDigest::of(handle.snapshot().state());
+
+    faults.set(StoreHealth::Failing);
+    let refused = handle.submit(Actor::System, report(2)).await.unwrap_err();
+    assert!(matches!(refused, SubmitError::StorageUnavailable { .. }), "{refused}");
+    assert_eq!(StateDigest::of(handle.snapshot().state()), before, "what is not durable is not visible");
+    assert!(matches!(&*handle.storage().borrow(), Storage::Unavailable { .. }));
+
+    faults.set(StoreHealth::Healthy);
+    let mut storage = handle.storage();
+    storage.wait_for(|storage| *storage == Storage::Writable).await.unwrap();
+    let accepted = handle.submit(Actor::System, report(2)).await.unwrap();
+    assert_eq!(accepted.offset, Offset::new(2), "offsets have no gap");
+    assert_eq!(reader.head().offset, Offset::new(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_must_come_true_is_kept_while_the_store_fails() {
+    let log = MemoryLog::new();
+    let (faults, reader) = (log.faults(), log.reader());
+    let (handle, _shutdown, _task) = started(log);
+    faults.set(StoreHealth::Failing);
+    let replica = ReplicaId::new("r1").unwrap();
+    let must = Command::StartReplica { replica, version: String::new() };
+    handle.notify(Actor::System, must).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(reader.head().offset, Offset::ZERO);
+    faults.set(StoreHealth::Healthy);
+    let mut snapshots = handle.snapshots();
+    snapshots.wait_for(|snapshot| snapshot.offset() == Offset::new(1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_replay_gives_the_state_that_was_live() {
+    let log = MemoryLog::new();
+    let reader = log.reader();
+    let (handle, shutdown, task) = started(log);
+    for host in 0..20 {
+        handle.submit(Actor::System, report(host % 7)).await.unwrap();
+    }
+    let closed =
+        Command::CloseSession { session: SessionId::new("nobody").unwrap(), cause: DisconnectCause::Closed };
+    assert_eq!(handle.submit(Actor::System, closed).await.unwrap().offset, Offset::new(7));
+    let live = StateDigest::of(handle.snapshot().state());
+    shutdown.cancel();
+    task.await.unwrap();
+    let replayed = open(Arc::as_ref(&reader), State::default(), None).unwrap();
+    assert_eq!(StateDigest::of(replayed.snapshot.state()), live);
+    assert!(matches!(handle.submit(Actor::System, report(99)).await, Err(SubmitError::Stopping)));
+}
