@@ -10,7 +10,7 @@ use crate::api::{self, Sources};
 use crate::command::Command;
 use crate::config::Config;
 use crate::engine::{self, Handle, Settings, SubmitError};
-use crate::events::log::{EventLog, LogError, MemoryLog};
+use crate::events::log::{EventLog, LogError, SledLog, SledOptions};
 use crate::events::{Actor, ReplicaId};
 use crate::ingest::Ingest;
 use crate::projection::state::State;
@@ -50,12 +50,12 @@ pub async fn serve<R>(
     opened: impl AsyncFnOnce() -> R,
     shutdown: CancellationToken,
 ) -> Result<R, Fault> {
-    let log: Box<dyn EventLog> = Box::new(MemoryLog::default());
+    let log = SledLog::open(&config.data_dir, SledOptions::default())?;
     let start = engine::open(log.reader().as_ref(), State::default(), None)?;
     tracing::info!(offset = %start.snapshot.offset(), folded = start.folded, "the log is open");
 
     let settings = Settings { rejoin_grace_ms: config.rejoin_grace_ms };
-    let (handle, writer) = engine::engine(log, start.snapshot, settings, engine::wall_clock);
+    let (handle, writer) = engine::engine(Box::new(log), start.snapshot, settings, engine::wall_clock);
     // The writer outlives the doors, so that what came in last is still written.
     let writer_shutdown = CancellationToken::new();
     let mut tasks = JoinSet::new();

@@ -77,10 +77,13 @@ impl From<LogError> for Failure {
             LogError::Newer { .. } => {
                 (Exit::Fault, "use the version of foldplane that wrote it, or a newer one")
             }
+            LogError::Missing { .. } => {
+                (Exit::NotFound, "name the data folder of a control plane, or --server to read a running one")
+            }
             LogError::Gone { .. } => (Exit::NotFound, "start from the oldest that is kept"),
             LogError::Missing { .. } => (Exit::NotFound, "name the folder of a log with --data-dir"),
             LogError::InUse { .. } => {
-                (Exit::Fault, "stop that process, or name another folder with --data-dir")
+                (Exit::Fault, "stop that process, name another folder, or read it over its --server address")
             }
             LogError::Store { .. } => (
                 Exit::Fault,

@@ -10,7 +10,7 @@ use tokio_util::io::StreamReader;
 use super::fetch::Server;
 use super::{Failure, block_on};
 use crate::config::default_data_dir;
-use crate::events::log::{LogReader, MemoryLog};
+use crate::events::log::{LogReader, OfflineLog, open_reader};
 use crate::events::{Envelope, Offset};
 
 /// The longest line of the log as JSON, in bytes: several times the largest event.
@@ -58,11 +58,11 @@ impl Source {
         }
     }
 
-    fn open(&self) -> Result<Box<dyn LogReader>, Failure> {
-        let _folder = self.data_dir.clone().or_else(default_data_dir).ok_or_else(|| {
+    fn open(&self) -> Result<OfflineLog, Failure> {
+        let folder = self.data_dir.clone().or_else(default_data_dir).ok_or_else(|| {
             Failure::usage("there is no per-user folder for the log").hint("name the data folder")
         })?;
-        Ok(Box::new(MemoryLog::default()))
+        Ok(open_reader(&folder)?)
     }
 }
 
