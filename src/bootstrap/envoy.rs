@@ -186,6 +186,8 @@ dynamic_resources:
                   inline_string: "no such service here: ask with `Host: SERVICE` (this was %REQ(:AUTHORITY)%)\n"
           route_config:
             name: services
+            # Services come and go; a request for one that is not there is answered with 503.
+            validate_clusters: false
             virtual_hosts:
             - name: services
               domains: ["*"]
@@ -200,7 +202,8 @@ dynamic_resources:
 }
 
 /// Chooses the cluster from the header `x-foldplane-service`, else from the host without its port and `.localhost`.
-/// A request without a host goes to a cluster that never exists, and is answered with 503.
+/// A request that names no service, or the control plane's own cluster, goes to a cluster that never exists, and is
+/// answered with 503.
 const BY_NAME: &str = r#"inline_cluster_specifier_plugin:
                     extension:
                       name: envoy.router.cluster_specifier_plugin.lua
@@ -211,9 +214,10 @@ const BY_NAME: &str = r#"inline_cluster_specifier_plugin:
                           inline_string: |
                             function envoy_on_route(route)
                               local headers = route:headers()
-                              local named = headers:get("x-foldplane-service")
-                              if named then return named end
-                              return (headers:get(":authority"):gsub("%.localhost$", ""))
+                              local name = headers:get("x-foldplane-service") or headers:get(":authority")
+                              -- Services begin with a letter or digit; what does not is no service.
+                              if not name or not name:match("^%w") then return "_none" end
+                              return (name:gsub("%.localhost$", ""))
                             end"#;
 
 fn path_match(prefix: &str) -> String {

@@ -1,6 +1,7 @@
 //! The command line: one subcommand a file, data on stdout, everything else on stderr, exit codes that are API.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a shell: it is the program")]
 
+mod bootstrap;
 mod exit;
 mod failure;
 mod fetch;
@@ -51,6 +52,8 @@ enum Command {
     Run(Box<run::Run>),
     #[command(hide = true, name = launch::NAME)]
     Launch(launch::Launch),
+    /// Print the configuration with which a proxy starts
+    Bootstrap(bootstrap::Bootstrap),
     /// Ask a running control plane for lists
     Get(get::Get),
     /// Look at a log
@@ -67,6 +70,7 @@ pub fn main() -> ExitCode {
         // These two end as their child does.
         Command::Run(run) => return run.run().unwrap_or_else(|failure| failure.report()),
         Command::Launch(launch) => return launch.run(),
+        Command::Bootstrap(bootstrap) => bootstrap.run(),
         Command::Get(get) => get.run(),
         Command::Log(log) => log.run(),
         Command::Replay(replay) => replay.run(),
