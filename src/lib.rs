@@ -14,3 +14,5 @@ pub mod proto;
 pub mod provision;
 pub mod serve;
 pub mod telemetry;
+#[cfg(feature = "testing")]
+pub mod testing;

@@ -64,6 +64,7 @@ pub(crate) const ROOMS: &[Room] = &[
     shell(
         "serve",
         &[
+            "proto",
             "events",
             "events::log",
             "projection",
@@ -78,6 +79,7 @@ pub(crate) const ROOMS: &[Room] = &[
             "config",
         ],
     ),
+    pure("testing", &["events", "projection", "command"]),
     shell("cli", EVERYTHING),
 ];
 

@@ -1,0 +1,27 @@
+//! Generators for property tests: wishes, logs and events, in a world so small that collisions are common.
+//!
+//! Behind the feature `testing`. A supervisor or a policy of your own can be driven with them:
+//!
+//! ```
+//! use foldplane::projection::Snapshot;
+//! use foldplane::testing::{play, steps};
+//! use proptest::prelude::*;
+//!
+//! proptest!(|(steps in steps(1..40))| {
+//!     let log = play(&steps);
+//!     let (snapshot, _) = Snapshot::default().fold(&log);
+//!     // What must hold whatever happened, such as: no address belongs to the dead.
+//!     let state = snapshot.state();
+//!     prop_assert!(state.addresses().values().all(|owner| state.workers().contains_key(owner)));
+//! });
+//! ```
+
+mod events;
+mod names;
+mod play;
+mod steps;
+
+pub use events::events;
+pub use names::{host, port, service, session, worker};
+pub use play::play;
+pub use steps::{Aim, Step, Wanted, step, steps};

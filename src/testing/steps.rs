@@ -1,0 +1,211 @@
+//! Wishes whose generations are filled in when they are made, so that a shrunk run still makes sense.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::num::{NonZeroU16, NonZeroU32};
+use std::ops::Range;
+
+use proptest::collection::vec;
+use proptest::option::weighted;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+use super::names::{host, session, worker};
+use crate::command::{Command, PortRequest, Registering};
+use crate::events::event::{
+    DisconnectCause, ExitStatus, HostReport, Lease, Locality, PortRange, Readiness, RemovalCause,
+    UpdateRejection,
+};
+use crate::events::{Generation, HostName, Offset, PortName, ReplicaId, SessionId, WorkerKey, WorkerRef};
+
+/// A wish, some time after the one before it.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// How long after the step before it, in milliseconds.
+    pub after_ms: u64,
+    /// What is wished.
+    pub wanted: Wanted,
+}
+
+/// Which registration of a worker a wish means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// The one that lives.
+    Live,
+    /// One that is over, or never was.
+    Old,
+}
+
+/// A [`Command`] without generations.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the fields are those of the commands of the same names")]
+pub enum Wanted {
+    StartReplica { replica: ReplicaId },
+    ReportHost { host: HostName, report: HostReport },
+    Register(Registering),
+    Rejoin { worker: WorkerKey, aim: Aim, session: SessionId },
+    Ready { worker: WorkerKey, aim: Aim },
+    Unready { worker: WorkerKey, aim: Aim, reason: String },
+    Drain { worker: WorkerKey, aim: Aim, drain_ms: u32 },
+    Remove { worker: WorkerKey, aim: Aim, cause: RemovalCause },
+    CloseSession { session: SessionId, cause: DisconnectCause },
+    EndGrace { worker: WorkerKey, aim: Aim },
+    EndRejoin,
+    RecordRejection { rejection: UpdateRejection },
+}
+
+impl Wanted {
+    /// The command, once it is known which registration of each worker lives.
+    pub fn command(&self, live: impl Fn(&WorkerKey) -> Option<Generation>) -> Command {
+        let aimed = |key: &WorkerKey, aim: Aim| {
+            let newest = live(key).unwrap_or(Generation::at(Offset::new(1)));
+            let generation = match aim {
+                Aim::Live => newest,
+                Aim::Old => Generation::at(Offset::new(newest.offset().get().saturating_sub(1))),
+            };
+            WorkerRef { key: key.clone(), generation }
+        };
+        match self.clone() {
+            Self::StartReplica { replica } => Command::StartReplica { replica, version: "1.0.0".to_owned() },
+            Self::ReportHost { host, report } => Command::ReportHost { host, report },
+            Self::Register(wish) => Command::Register(wish),
+            Self::Rejoin { worker, aim, session } => Command::Rejoin { worker: aimed(&worker, aim), session },
+            Self::Ready { worker, aim } => Command::Ready { worker: aimed(&worker, aim) },
+            Self::Unready { worker, aim, reason } => Command::Unready { worker: aimed(&worker, aim), reason },
+            Self::Drain { worker, aim, drain_ms } => {
+                Command::Drain { worker: aimed(&worker, aim), reason: "deploy".to_owned(), drain_ms }
+            }
+            Self::Remove { worker, aim, cause } => Command::Remove { worker: aimed(&worker, aim), cause },
+            Self::CloseSession { session, cause } => Command::CloseSession { session, cause },
+            Self::EndGrace { worker, aim } => Command::EndGrace { worker: aimed(&worker, aim) },
+            Self::EndRejoin => Command::EndRejoin,
+            Self::RecordRejection { rejection } => Command::RecordRejection { rejection },
+        }
+    }
+}
+
+/// Some steps.
+pub fn steps(count: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
+    vec(step(worker().boxed()), count)
+}
+
+/// One step; wishes for what lives already are for one of `workers`.
+pub fn step(workers: BoxedStrategy<WorkerKey>) -> impl Strategy<Value = Step> {
+    // Around the 30 s for which a port rests, and none at all, as within one batch.
+    let after_ms = prop_oneof![3 => Just(0), 2 => 1..2_000_u64, 1 => 10_000..40_000_u64];
+    let wanted = prop_oneof![8 => registering().prop_map(Wanted::Register), 14 => of_worker(workers), 6 => of_others()];
+    (after_ms, wanted).prop_map(|(after_ms, wanted)| Step { after_ms, wanted })
+}
+
+fn of_worker(workers: BoxedStrategy<WorkerKey>) -> impl Strategy<Value = Wanted> {
+    let aim = prop_oneof![9 => Just(Aim::Live), 1 => Just(Aim::Old)];
+    let aimed = (workers, aim).boxed();
+    let reason = select(&["full", "no database"][..]).prop_map(str::to_owned);
+    prop_oneof![
+        2 => (aimed.clone(), session())
+            .prop_map(|((worker, aim), session)| Wanted::Rejoin { worker, aim, session }),
+        4 => aimed.clone().prop_map(|(worker, aim)| Wanted::Ready { worker, aim }),
+        3 => (aimed.clone(), reason)
+            .prop_map(|((worker, aim), reason)| Wanted::Unready { worker, aim, reason }),
+        2 => (aimed.clone(), 0..10_000_u32)
+            .prop_map(|((worker, aim), drain_ms)| Wanted::Drain { worker, aim, drain_ms }),
+        2 => (aimed.clone(), removal_cause())
+            .prop_map(|((worker, aim), cause)| Wanted::Remove { worker, aim, cause }),
+        1 => aimed.prop_map(|(worker, aim)| Wanted::EndGrace { worker, aim }),
+    ]
+}
+
+fn of_others() -> impl Strategy<Value = Wanted> {
+    prop_oneof![
+        2 => select(&["r1", "r2", "r3", "r4"][..]).prop_map(start),
+        3 => (host(), report()).prop_map(|(host, report)| Wanted::ReportHost { host, report }),
+        2 => (session(), disconnect_cause())
+            .prop_map(|(session, cause)| Wanted::CloseSession { session, cause }),
+        1 => Just(Wanted::EndRejoin),
+        1 => rejection().prop_map(|rejection| Wanted::RecordRejection { rejection }),
+    ]
+}
+
+fn start(name: &str) -> Wanted {
+    Wanted::StartReplica { replica: ReplicaId::new(name).expect("a valid name") }
+}
+
+pub(super) fn disconnect_cause() -> impl Strategy<Value = DisconnectCause> {
+    select(&[DisconnectCause::Closed, DisconnectCause::Silent][..])
+}
+
+pub(super) fn removal_cause() -> impl Strategy<Value = RemovalCause> {
+    select(vec![
+        RemovalCause::Deregistered,
+        RemovalCause::Exited(ExitStatus::Code(1)),
+        RemovalCause::Exited(ExitStatus::Signal(9)),
+        RemovalCause::Drained,
+        RemovalCause::Operator,
+    ])
+}
+
+pub(super) fn rejection() -> impl Strategy<Value = UpdateRejection> {
+    (select(&["envoy-1", "envoy-2"][..]), select(&["1-a", "2-b"][..])).prop_map(|(node, version)| {
+        UpdateRejection {
+            node: node.to_owned(),
+            type_url: crate::projection::resources::TypeUrl::Cluster.as_str().to_owned(),
+            names: vec!["web".to_owned()],
+            version: version.to_owned(),
+            message: "no such filter".to_owned(),
+        }
+    })
+}
+
+pub(super) fn locality() -> impl Strategy<Value = Locality> {
+    select(&["", "zone-a", "zone-b"][..])
+        .prop_map(|zone| Locality { zone: zone.to_owned(), ..Locality::default() })
+}
+
+/// Ranges of a few ports, so that they run out; addresses are each host's own, or shared by all.
+pub(super) fn report() -> impl Strategy<Value = HostReport> {
+    let range = (20_000..20_003_u16, 0..3_u16);
+    (1..5_u8, range, locality()).prop_map(|(last, (first, more), locality)| HostReport {
+        addresses: vec![IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))],
+        port_range: PortRange { first, last: first + more },
+        locality,
+    })
+}
+
+fn requests() -> impl Strategy<Value = Vec<PortRequest>> {
+    let number = weighted(0.4, 20_000..20_004_u16);
+    let address = weighted(0.1, 1..3_u8);
+    let names = subsequence(vec!["http", "admin", "grpc"], 0..=3).prop_shuffle();
+    (names, vec((number, address), 3)).prop_map(|(names, places)| {
+        let request = |(name, (number, address)): (&str, (Option<u16>, Option<u8>))| PortRequest {
+            name: PortName::new(name).expect("a valid name"),
+            number: number.and_then(NonZeroU16::new),
+            address: address.map(|last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))),
+        };
+        names.into_iter().zip(places).map(request).collect()
+    })
+}
+
+pub(super) fn readiness() -> impl Strategy<Value = Readiness> {
+    select(&[Readiness::Assumed, Readiness::Reported][..])
+}
+
+pub(super) fn lease() -> impl Strategy<Value = Lease> {
+    select(&[0, 5_000][..]).prop_map(|disconnect_grace_ms| Lease::Session { disconnect_grace_ms })
+}
+
+fn registering() -> impl Strategy<Value = Registering> {
+    let share = (weighted(0.3, 1..100_u32), 0..3_u32);
+    let parts = (worker(), requests(), readiness(), share, weighted(0.2, locality()), session(), lease());
+    parts.prop_map(|(worker, ports, readiness, (weight, priority), locality, session, lease)| Registering {
+        worker,
+        ports,
+        readiness,
+        weight: weight.and_then(NonZeroU32::new),
+        priority,
+        locality,
+        metadata: BTreeMap::new(),
+        process: None,
+        session,
+        lease,
+    })
+}

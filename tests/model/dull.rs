@@ -1,0 +1,199 @@
+//! The model: every life of every worker, worked out from all events each time somebody asks.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use foldplane::events::event::{EndpointAddress, HostReport, Locality, Readiness, Registration};
+use foldplane::events::{
+    Envelope, Event, Generation, HostName, Offset, PortName, ServiceName, SessionId, Timestamp, WorkerKey,
+    WorkerRef,
+};
+
+/// One registration, from its start to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Life<'a> {
+    pub(crate) key: &'a WorkerKey,
+    pub(crate) generation: Generation,
+    pub(crate) registration: &'a Registration,
+    /// What was said of it, as far as it made sense, starts of the control plane among it.
+    pub(crate) said: Vec<&'a Event>,
+    pub(crate) ended: Option<(Offset, Timestamp)>,
+}
+
+/// What clients are told of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    Healthy,
+    Unhealthy,
+    Draining,
+}
+
+/// Every life that these events tell of, the ended ones too, by generation.
+pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
+    let mut lives: Vec<Life<'_>> = Vec::new();
+    for envelope in events {
+        let event = &envelope.event;
+        match event {
+            Event::WorkerRegistered { worker, registration } => {
+                if may_begin(&lives, worker, registration) {
+                    let generation = Generation::at(envelope.offset);
+                    let (said, ended) = (Vec::new(), None);
+                    lives.push(Life { key: worker, generation, registration, said, ended });
+                }
+            }
+            Event::WorkerReady { worker }
+            | Event::WorkerUnready { worker, .. }
+            | Event::WorkerDraining { worker, .. } => {
+                if let Some(life) = meant(&mut lives, worker).filter(|life| !life.is_draining()) {
+                    life.said.push(event);
+                }
+            }
+            Event::WorkerDisconnected { worker, .. } | Event::WorkerReconnected { worker, .. } => {
+                if let Some(life) = meant(&mut lives, worker) {
+                    life.said.push(event);
+                }
+            }
+            Event::WorkerRemoved { worker, .. } => {
+                if let Some(life) = meant(&mut lives, worker) {
+                    life.ended = Some((envelope.offset, envelope.recorded_at));
+                }
+            }
+            Event::ReplicaStarted { .. } => {
+                lives.iter_mut().filter(|life| life.ended.is_none()).for_each(|life| life.said.push(event));
+            }
+            Event::HostReported { .. } | Event::UpdateRejected { .. } => {}
+        }
+    }
+    lives
+}
+
+/// The lives that go on.
+pub(crate) fn living(events: &[Envelope]) -> Vec<Life<'_>> {
+    lives(events).into_iter().filter(|life| life.ended.is_none()).collect()
+}
+
+/// A key, an address and a port of a host have one owner at a time.
+fn may_begin(lives: &[Life<'_>], key: &WorkerKey, registration: &Registration) -> bool {
+    let wanted: Vec<SocketAddr> = addresses(registration).collect();
+    let unique = wanted.iter().all(|address| wanted.iter().filter(|other| *other == address).count() == 1);
+    let free = lives.iter().filter(|life| life.ended.is_none()).all(|life| {
+        let clash = |held: SocketAddr| {
+            let same_port = |address: &SocketAddr| key.host == life.key.host && address.port() == held.port();
+            wanted.iter().any(|address| *address == held || same_port(address))
+        };
+        life.key != key && !addresses(life.registration).any(clash)
+    });
+    unique && free
+}
+
+fn meant<'a, 'b>(lives: &'a mut [Life<'b>], worker: &WorkerRef) -> Option<&'a mut Life<'b>> {
+    lives
+        .iter_mut()
+        .find(|life| life.ended.is_none() && *life.key == worker.key && life.generation == worker.generation)
+}
+
+/// Where a registration listens.
+pub(crate) fn addresses(registration: &Registration) -> impl Iterator<Item = SocketAddr> + '_ {
+    registration.endpoints.iter().map(|endpoint| match endpoint.address {
+        EndpointAddress::Ip(address) => address,
+    })
+}
+
+impl Life<'_> {
+    pub(crate) fn is_draining(&self) -> bool {
+        self.said.iter().any(|event| matches!(event, Event::WorkerDraining { .. }))
+    }
+
+    /// The last thing that the worker said of itself.
+    pub(crate) fn last_word(&self) -> Option<&Event> {
+        let words = self.said.iter().rev();
+        words.copied().find(|e| {
+            matches!(
+                e,
+                Event::WorkerReady { .. } | Event::WorkerUnready { .. } | Event::WorkerDraining { .. }
+            )
+        })
+    }
+
+    /// Whether its connection was lost, and nobody has spoken for it since.
+    pub(crate) fn is_disconnected(&self) -> bool {
+        let links = self.said.iter().rev();
+        let last = links
+            .copied()
+            .find(|e| matches!(e, Event::WorkerDisconnected { .. } | Event::WorkerReconnected { .. }));
+        matches!(last, Some(Event::WorkerDisconnected { .. }))
+    }
+
+    /// Who speaks for it.
+    pub(crate) fn speaker(&self) -> Option<&SessionId> {
+        let mut speaker = Some(&self.registration.session);
+        for event in &self.said {
+            match event {
+                Event::WorkerReconnected { session, .. } => speaker = Some(session),
+                Event::WorkerDisconnected { .. } | Event::ReplicaStarted { .. } => speaker = None,
+                _ => {}
+            }
+        }
+        speaker
+    }
+
+    /// How often the control plane has started since anybody spoke for it.
+    pub(crate) fn missed_starts(&self) -> usize {
+        let since = self.said.iter().rev().take_while(|e| !matches!(e, Event::WorkerReconnected { .. }));
+        since.filter(|e| matches!(e, Event::ReplicaStarted { .. })).count()
+    }
+
+    /// Whether the control plane waits for it after a start.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.speaker().is_none() && !self.is_disconnected()
+    }
+
+    /// What is published of it; what was never in does not come in as unhealthy or draining.
+    pub(crate) fn health(&self) -> Option<Health> {
+        let was_ready = self.said.iter().any(|event| matches!(event, Event::WorkerReady { .. }));
+        if self.registration.readiness == Readiness::Reported && !was_ready {
+            return None;
+        }
+        Some(match self.last_word() {
+            Some(Event::WorkerDraining { .. }) => Health::Draining,
+            Some(Event::WorkerUnready { .. }) => Health::Unhealthy,
+            _ if self.is_disconnected() => Health::Unhealthy,
+            _ => Health::Healthy,
+        })
+    }
+}
+
+/// What a host said last.
+pub(crate) fn report<'a>(events: &'a [Envelope], name: &HostName) -> Option<&'a HostReport> {
+    events.iter().rev().find_map(|envelope| match &envelope.event {
+        Event::HostReported { host, report } if host == name => Some(report),
+        _ => None,
+    })
+}
+
+/// Where a host stands.
+pub(crate) fn locality(events: &[Envelope], host: &HostName) -> Locality {
+    report(events, host).map(|report| report.locality.clone()).unwrap_or_default()
+}
+
+/// The address of endpoints that name none.
+pub(crate) fn address(events: &[Envelope], host: &HostName) -> IpAddr {
+    report(events, host).map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |report| report.addresses[0])
+}
+
+/// The name under which a port of a service is published: the service for the port that was known first since the
+/// service last had nobody, `service:port` for the others.
+pub(crate) fn cluster(lives: &[Life<'_>], service: &ServiceName, port: &PortName) -> String {
+    let of_service = || lives.iter().filter(|life| life.key.service == *service);
+    let mut first: Option<&PortName> = None;
+    for life in of_service() {
+        let lived = |other: &Life<'_>| {
+            other.generation < life.generation
+                && other.ended.is_none_or(|(offset, _)| offset > life.generation.offset())
+        };
+        if !of_service().any(lived) {
+            first = None;
+        }
+        first = first.or(life.registration.endpoints.first().map(|endpoint| &endpoint.port));
+    }
+    if first == Some(port) { service.to_string() } else { format!("{service}:{port}") }
+}

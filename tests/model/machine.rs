@@ -1,0 +1,130 @@
+//! The real `decide`, `evolve` and rendering, step by step beside the model.
+
+use std::collections::BTreeSet;
+
+use foldplane::command::decide;
+use foldplane::events::{Actor, Envelope, Timestamp, WorkerKey};
+use foldplane::projection::{Outcome, Snapshot};
+use foldplane::testing::{Step, Wanted, step, worker};
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
+
+use crate::dull::{addresses, living};
+use crate::told::{by, by_the_model};
+use crate::verdict;
+use crate::versions::{Ledger, Past};
+
+/// Knows which workers anybody has ever wished for, so that later wishes hit something.
+struct Wishes;
+
+impl ReferenceStateMachine for Wishes {
+    type State = BTreeSet<WorkerKey>;
+    type Transition = Step;
+
+    fn init_state() -> BoxedStrategy<Self::State> {
+        Just(BTreeSet::new()).boxed()
+    }
+
+    fn transitions(wished: &Self::State) -> BoxedStrategy<Step> {
+        let known: Vec<WorkerKey> = wished.iter().cloned().collect();
+        let anybody = worker().boxed();
+        let workers =
+            if known.is_empty() { anybody } else { prop_oneof![4 => select(known), 1 => anybody].boxed() };
+        step(workers).boxed()
+    }
+
+    fn apply(mut wished: Self::State, step: &Step) -> Self::State {
+        if let Wanted::Register(wish) = &step.wanted {
+            wished.insert(wish.worker.clone());
+        }
+        wished
+    }
+}
+
+/// The real thing, and what the model needs to judge it.
+struct Watched {
+    real: Snapshot,
+    events: Vec<Envelope>,
+    past: Past,
+    ledger: Ledger,
+    now_ms: u64,
+}
+
+impl Watched {
+    /// Makes a step, and judges the answer.
+    fn step(&mut self, step: &Step) {
+        self.now_ms += step.after_ms;
+        let now = Timestamp::from_millis(self.now_ms);
+        let state = self.real.state();
+        let command = step.wanted.command(|key| state.workers().get(key).map(|live| live.generation));
+        let answer = decide(state, &command, now);
+        verdict::check(&self.events, &command, now, &answer);
+        let Ok(made) = answer else { return };
+        for event in made {
+            self.happen(event, now);
+        }
+        let again = decide(self.real.state(), &command, now);
+        assert_eq!(again, Ok(Vec::new()), "wished twice: {command:?}");
+    }
+
+    fn happen(&mut self, event: foldplane::events::Event, recorded_at: Timestamp) {
+        let offset = self.real.offset().next();
+        let envelope = Envelope { offset, recorded_at, actor: Actor::System, correlation: None, event };
+        let (next, outcomes) = self.real.fold([&envelope]);
+        assert_eq!(outcomes, [Outcome::Folded], "decided what cannot be folded: {envelope:?}");
+        self.real = next;
+        self.events.push(envelope);
+        self.past.push(by_the_model(&self.events));
+        self.judge();
+    }
+
+    fn judge(&mut self) {
+        let resources = self.real.resources();
+        assert_eq!(&by(resources), self.past.last(), "what clients are told, and what they should be told");
+        self.past.check(resources);
+        self.ledger.check(resources);
+    }
+
+    /// No port of a host and no address has two owners, and the state knows each owner.
+    fn check_owners(&self) {
+        let living = living(&self.events);
+        let owned =
+            || living.iter().flat_map(|life| addresses(life.registration).map(move |a| (life.key, a)));
+        let ports: BTreeSet<_> = owned().map(|(key, address)| (&key.host, address.port())).collect();
+        assert_eq!(ports.len(), owned().count(), "a port has two owners");
+        let addresses: BTreeSet<_> = owned().map(|(_, address)| address).collect();
+        assert_eq!(addresses.len(), owned().count(), "an address has two owners");
+        let state = self.real.state();
+        assert_eq!(state.ports().len(), ports.len());
+        assert_eq!(state.addresses().len(), addresses.len());
+        assert_eq!(state.workers().len(), living.len());
+    }
+}
+
+impl StateMachineTest for Watched {
+    type SystemUnderTest = Self;
+    type Reference = Wishes;
+
+    fn init_test(_: &BTreeSet<WorkerKey>) -> Self {
+        let (events, past, ledger) = (Vec::new(), Past::new(), Ledger::default());
+        Self { real: Snapshot::default(), events, past, ledger, now_ms: 1_000_000 }
+    }
+
+    fn apply(mut watched: Self, _: &BTreeSet<WorkerKey>, step: Step) -> Self {
+        watched.step(&step);
+        watched
+    }
+
+    fn check_invariants(watched: &Self, _: &BTreeSet<WorkerKey>) {
+        watched.check_owners();
+        assert_eq!(watched.real.state().anomalies(), 0);
+    }
+}
+
+prop_state_machine! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_fold_does_what_the_model_says(sequential 1..48 => Watched);
+}

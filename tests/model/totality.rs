@@ -1,0 +1,48 @@
+//! Any event on any state: no panic, and what makes no sense changes nothing.
+
+use foldplane::events::Envelope;
+use foldplane::projection::{Outcome, Snapshot};
+use foldplane::testing::{events, play, steps};
+use proptest::prelude::*;
+
+use crate::told::{by, by_the_model};
+use crate::versions::{Ledger, Past};
+
+/// Folds the events one by one beside the model.
+#[track_caller]
+fn check(events: &[Envelope]) {
+    let (mut real, mut past, mut ledger) = (Snapshot::default(), Past::new(), Ledger::default());
+    let mut ignored = 0;
+    for (count, envelope) in (1..).zip(events) {
+        let (next, outcomes) = real.fold([envelope]);
+        if let [Outcome::Ignored(_)] = outcomes.as_slice() {
+            ignored += 1;
+            assert_eq!(by(next.resources()), by(real.resources()), "an ignored event changed something");
+            assert_eq!(next.state().workers(), real.state().workers());
+        }
+        real = next;
+        assert_eq!(real.state().anomalies(), ignored);
+        past.push(by_the_model(&events[..count]));
+        assert_eq!(&by(real.resources()), past.last());
+        past.check(real.resources());
+        ledger.check(real.resources());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_event_on_any_state_is_folded_or_counted(events in events(1..50)) {
+        check(&events);
+    }
+
+    #[test]
+    fn an_event_that_was_folded_is_not_folded_again(steps in steps(1..30)) {
+        let log = play(&steps);
+        let (snapshot, _) = Snapshot::default().fold(&log);
+        let (again, outcomes) = snapshot.fold(&log);
+        prop_assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Repeated));
+        prop_assert_eq!(again.state(), snapshot.state());
+    }
+}

@@ -1,0 +1,230 @@
+//! What must come of a wish, worked out from all events by the words of the design.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use foldplane::command::{Command, PortRequest, Registering, Rejection, RejectionCode};
+use foldplane::events::event::{Endpoint, EndpointAddress, Lease, PortRange, Registration};
+use foldplane::events::{Envelope, Event, Timestamp, WorkerKey, WorkerRef};
+
+use crate::dull::{Life, address, addresses, lives, living, report};
+
+/// A port rests so long after its owner is gone (design: 30 s).
+const REST_MS: u64 = 30_000;
+
+/// So many starts may go by without a sign of life.
+const STARTS_MISSED_MAX: usize = 3;
+
+type Answer = Result<Vec<Event>, Rejection>;
+
+/// Fails unless this answer is right after these events, at this time.
+#[track_caller]
+pub(crate) fn check(events: &[Envelope], command: &Command, now: Timestamp, answer: &Answer) {
+    if let Command::Register(wish) = command {
+        return check_registering(events, wish, now, answer);
+    }
+    let expected = expected(events, command);
+    let given = answer.as_ref().map(|made| names(made)).map_err(|rejection| rejection.code);
+    assert_eq!(given, expected, "{command:?}");
+}
+
+fn names(events: &[Event]) -> Vec<&'static str> {
+    events.iter().map(Event::name).collect()
+}
+
+fn expected(events: &[Envelope], command: &Command) -> Result<Vec<&'static str>, RejectionCode> {
+    let living = living(events);
+    let unless = |already: bool, name: &'static str| if already { vec![] } else { vec![name] };
+    Ok(match command {
+        Command::StartReplica { replica, .. } => {
+            let newest = events.iter().rev().find_map(|envelope| match &envelope.event {
+                Event::ReplicaStarted { replica, .. } => Some(replica),
+                _ => None,
+            });
+            let lost =
+                living.iter().filter(|l| l.is_awaited() && l.missed_starts() >= STARTS_MISSED_MAX).count();
+            let told = [vec!["WorkerRemoved"; lost], vec!["ReplicaStarted"]].concat();
+            if newest == Some(replica) { vec![] } else { told }
+        }
+        Command::ReportHost { host, report: said } => {
+            unless(report(events, host) == Some(said), "HostReported")
+        }
+        Command::Register(_) => unreachable!("checked apart"),
+        Command::Rejoin { worker, session } => {
+            unless(the(&living, worker)?.speaker() == Some(session), "WorkerReconnected")
+        }
+        Command::Ready { worker } => {
+            let last = serving(&living, worker)?.last_word();
+            unless(matches!(last, Some(Event::WorkerReady { .. })), "WorkerReady")
+        }
+        Command::Unready { worker, reason: said } => {
+            let last = serving(&living, worker)?.last_word();
+            unless(
+                matches!(last, Some(Event::WorkerUnready { reason, .. }) if reason == said),
+                "WorkerUnready",
+            )
+        }
+        Command::Drain { worker, .. } => unless(the(&living, worker)?.is_draining(), "WorkerDraining"),
+        Command::Remove { worker, .. } => match the(&living, worker) {
+            Err(RejectionCode::UnknownWorker) => vec![],
+            found => found.map(|_| vec!["WorkerRemoved"])?,
+        },
+        Command::CloseSession { session, .. } => {
+            let mut spoken_for: Vec<&Life<'_>> =
+                living.iter().filter(|life| life.speaker() == Some(session)).collect();
+            spoken_for.sort_by_key(|life| life.key);
+            spoken_for.into_iter().map(end_of_connection).collect()
+        }
+        Command::EndGrace { worker } => {
+            let waits = the(&living, worker).is_ok_and(Life::is_disconnected);
+            unless(!waits, "WorkerRemoved")
+        }
+        Command::EndRejoin => {
+            living.iter().filter(|life| life.is_awaited()).map(|_| "WorkerRemoved").collect()
+        }
+        Command::RecordRejection { rejection } => {
+            let known = events.iter().rev().find_map(|envelope| match &envelope.event {
+                Event::UpdateRejected { rejection: known } if known.node == rejection.node => Some(known),
+                _ => None,
+            });
+            unless(known.is_some_and(|known| known.version == rejection.version), "UpdateRejected")
+        }
+    })
+}
+
+fn end_of_connection(life: &Life<'_>) -> &'static str {
+    let Lease::Session { disconnect_grace_ms } = life.registration.lease;
+    if disconnect_grace_ms == 0 { "WorkerRemoved" } else { "WorkerDisconnected" }
+}
+
+fn the<'a, 'b>(living: &'a [Life<'b>], worker: &WorkerRef) -> Result<&'a Life<'b>, RejectionCode> {
+    let life = living.iter().find(|life| *life.key == worker.key).ok_or(RejectionCode::UnknownWorker)?;
+    if life.generation == worker.generation { Ok(life) } else { Err(RejectionCode::StaleGeneration) }
+}
+
+fn serving<'a, 'b>(living: &'a [Life<'b>], worker: &WorkerRef) -> Result<&'a Life<'b>, RejectionCode> {
+    the(living, worker)
+        .and_then(|life| if life.is_draining() { Err(RejectionCode::Draining) } else { Ok(life) })
+}
+
+/// What a host's ports look like to a worker that wants some.
+struct Ports<'a> {
+    /// Fixed numbers that are asked for.
+    fixed: Vec<u16>,
+    /// Held by other workers of the host.
+    held_by_others: BTreeSet<u16>,
+    /// Held by this worker, by name.
+    own: Vec<(&'a str, u16)>,
+    /// In the host's range, held by nobody, rested, and not asked for by number.
+    free: BTreeSet<u16>,
+}
+
+impl<'a> Ports<'a> {
+    fn new(events: &'a [Envelope], wish: &Registering, now: Timestamp) -> Self {
+        let lives = lives(events);
+        let held = |life: &&Life<'_>| life.ended.is_none() && life.key.host == wish.worker.host;
+        let others = lives.iter().filter(held).filter(|life| *life.key != wish.worker);
+        let held_by_others = others.flat_map(|life| addresses(life.registration)).map(|a| a.port()).collect();
+        let mine = lives.iter().filter(held).filter(|life| *life.key == wish.worker);
+        let own: Vec<(&str, u16)> = mine
+            .flat_map(|life| life.registration.endpoints.iter().zip(addresses(life.registration)))
+            .map(|(endpoint, address)| (endpoint.port.as_str(), address.port()))
+            .collect();
+        let fixed =
+            wish.ports.iter().filter_map(|request| request.number).map(|number| number.get()).collect();
+        let mut ports = Self { fixed, held_by_others, own, free: BTreeSet::new() };
+        let PortRange { first, last } =
+            report(events, &wish.worker.host).map_or(PortRange::default(), |report| report.port_range);
+        let free = (first..=last).filter(|n| !ports.is_used(*n) && !rests(&lives, &wish.worker, *n, now));
+        ports.free = free.collect();
+        ports
+    }
+
+    fn is_used(&self, number: u16) -> bool {
+        self.held_by_others.contains(&number)
+            || self.fixed.contains(&number)
+            || self.own.iter().any(|(_, held)| *held == number)
+    }
+
+    /// The number that the worker keeps for a port that may be any.
+    fn kept(&self, request: &PortRequest) -> Option<u16> {
+        let own = self.own.iter().find(|(name, _)| *name == request.name.as_str());
+        own.map(|(_, number)| *number).filter(|number| !self.fixed.contains(number))
+    }
+
+    fn missing(&self, wish: &Registering) -> usize {
+        let any = wish.ports.iter().filter(|request| request.number.is_none());
+        any.filter(|request| self.kept(request).is_none()).count()
+    }
+}
+
+fn rests(lives: &[Life<'_>], key: &WorkerKey, number: u16, now: Timestamp) -> bool {
+    let on_host = lives.iter().filter(|life| life.key.host == key.host);
+    let had = on_host.filter(|life| addresses(life.registration).any(|address| address.port() == number));
+    let ends = had.filter_map(|life| life.ended);
+    ends.max().is_some_and(|(_, at)| now.as_millis() - at.as_millis() < REST_MS)
+}
+
+#[track_caller]
+fn check_registering(events: &[Envelope], wish: &Registering, now: Timestamp, answer: &Answer) {
+    let ports = Ports::new(events, wish, now);
+    let twice = ports.fixed.iter().collect::<BTreeSet<_>>().len() < ports.fixed.len();
+    let taken = ports.fixed.iter().any(|number| ports.held_by_others.contains(number));
+    let exhausted = ports.missing(wish) > ports.free.len();
+    match answer {
+        Err(rejection) => match rejection.code {
+            RejectionCode::InvalidArgument => assert!(twice, "{rejection}"),
+            RejectionCode::PortTaken => assert!(taken, "{rejection}"),
+            RejectionCode::PortsExhausted => assert!(exhausted, "{rejection}"),
+            RejectionCode::AddressTaken => assert!(address_may_be_taken(events, wish), "{rejection}"),
+            RejectionCode::UnknownWorker | RejectionCode::StaleGeneration | RejectionCode::Draining => {
+                panic!("no reason to refuse a registration: {rejection}")
+            }
+        },
+        Ok(made) => {
+            assert!(!twice && !taken && !exhausted, "{wish:?} had to be refused, and gave {made:?}");
+            check_admission(events, wish, &ports, made);
+        }
+    }
+}
+
+fn address_may_be_taken(events: &[Envelope], wish: &Registering) -> bool {
+    let living = living(events);
+    let others = living.iter().filter(|life| *life.key != wish.worker);
+    let held: BTreeSet<_> = others.flat_map(|life| addresses(life.registration)).map(|a| a.ip()).collect();
+    let host = address(events, &wish.worker.host);
+    wish.ports.iter().any(|request| held.contains(&request.address.unwrap_or(host)))
+}
+
+#[track_caller]
+fn check_admission(events: &[Envelope], wish: &Registering, ports: &Ports<'_>, made: &[Event]) {
+    let living = living(events);
+    let before = living.iter().find(|life| *life.key == wish.worker);
+    let Some(Event::WorkerRegistered { worker, registration }) = made.last() else {
+        let before = before.expect("nothing to do for a worker that does not live");
+        assert!(made.is_empty());
+        assert_eq!(before.speaker(), Some(&wish.session), "another connection asks");
+        return check_endpoints(events, wish, ports, before.registration);
+    };
+    let replaced = if before.is_some() { vec!["WorkerRemoved"] } else { vec![] };
+    assert_eq!(names(made), [replaced, vec!["WorkerRegistered"]].concat());
+    assert_eq!(*worker, wish.worker);
+    check_endpoints(events, wish, ports, registration);
+}
+
+#[track_caller]
+fn check_endpoints(events: &[Envelope], wish: &Registering, ports: &Ports<'_>, registration: &Registration) {
+    assert_eq!(registration.endpoints.len(), wish.ports.len());
+    let host = address(events, &wish.worker.host);
+    for (request, Endpoint { port, address }) in wish.ports.iter().zip(&registration.endpoints) {
+        let EndpointAddress::Ip(address) = *address;
+        assert_eq!(*port, request.name);
+        let allowed = match (request.number, ports.kept(request)) {
+            (Some(number), _) => number.get() == address.port(),
+            (None, Some(kept)) => kept == address.port(),
+            (None, None) => ports.free.contains(&address.port()),
+        };
+        assert!(allowed, "{request:?} got {address}");
+        assert_eq!(address, SocketAddr::new(request.address.unwrap_or(host), address.port()));
+    }
+}
