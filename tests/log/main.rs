@@ -10,5 +10,8 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests measure and wait")]
 
 mod bytes;
+mod child;
+mod damage;
+mod kill;
 mod sled;
 mod world;

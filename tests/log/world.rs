@@ -134,3 +134,34 @@ pub(crate) fn every_file(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     }
     files
 }
+
+/// Copies a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    for (path, bytes) in every_file(from) {
+        let target = to.join(path);
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        std::fs::write(target, bytes).unwrap();
+    }
+}
+
+/// How many rounds a test runs: few by default, the full number by the environment variable (docs/FORMAT.md).
+pub(crate) fn number_of(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
+}
+
+/// Numbers that look like chance and are the same in every run.
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// A number below `end`; zero when `end` is zero.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16).checked_rem(end).unwrap_or(0)
+    }
+}
