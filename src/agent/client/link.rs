@@ -19,7 +19,7 @@ use tonic::transport::Endpoint;
 use tonic::{Status, Streaming};
 
 use crate::proto::workers_client::WorkersClient;
-use crate::proto::{AttachRequest, AttachResponse, Register};
+use crate::proto::{AttachRequest, AttachResponse, Register, ReportHost};
 
 use super::machine::{Effect, IN_FLIGHT_MAX, Input, Machine};
 use super::{Notice, Ticket, Wish};
@@ -44,6 +44,8 @@ const KEEPALIVE_MAX: Duration = Duration::from_secs(5);
 pub struct Config {
     /// The control plane's API, such as `http://127.0.0.1:18080`.
     pub server: String,
+    /// What this host lends, if anybody has to say so: by default the ports 20000 to 32000 of 127.0.0.1.
+    pub host: Option<ReportHost>,
     /// Scatters the waits of many sessions; any number that differs between them.
     pub seed: u64,
 }
@@ -85,7 +87,7 @@ impl Client {
         let (commands, commands_in) = mpsc::channel(COMMANDS_MAX);
         let (notices_out, notices) = mpsc::channel(NOTICES_MAX);
         let shell = Shell {
-            machine: Machine::new(config.seed),
+            machine: Machine::new(config.seed, config.host.clone()),
             endpoint,
             link: Link::Closed,
             started: Instant::now(),

@@ -63,6 +63,13 @@ enum Link {
     Open,
 }
 
+/// What a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum About {
+    Host,
+    Worker(Ticket),
+}
+
 /// All workers of one session.
 #[derive(Debug)]
 pub(super) struct Machine {
@@ -71,7 +78,9 @@ pub(super) struct Machine {
     todo: BTreeSet<Ticket>,
     /// Who was refused and asks again at that time.
     later: BTreeSet<(Duration, Ticket)>,
-    in_flight: VecDeque<(u64, Ticket)>,
+    in_flight: VecDeque<(u64, About)>,
+    /// What the owner's host lends; told at the start of each session.
+    host: Option<proto::ReportHost>,
     next_request: u64,
     link: Link,
     reconnect: Backoff,
@@ -81,12 +90,13 @@ pub(super) struct Machine {
 
 impl Machine {
     /// A session that opens at once. The seed scatters its waits.
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64, host: Option<proto::ReportHost>) -> Self {
         Self {
             slots: BTreeMap::new(),
             todo: BTreeSet::new(),
             later: BTreeSet::new(),
             in_flight: VecDeque::new(),
+            host,
             next_request: 1,
             link: Link::Down { until: Duration::ZERO },
             reconnect: Backoff::new(RECONNECT_FIRST, RECONNECT_LONGEST, seed),
@@ -141,6 +151,10 @@ impl Machine {
         self.link = Link::Open;
         self.todo.extend(self.slots.keys());
         self.tell(Notice::Connected);
+        // Before the first registration, which gets its ports and address from what the host lends.
+        if let Some(report) = self.host.clone() {
+            self.send(About::Host, Request::ReportHost(report));
+        }
     }
 
     fn lost(&mut self, now: Duration, problem: String) {
@@ -176,19 +190,27 @@ impl Machine {
     }
 
     fn answered(&mut self, now: Duration, answer: proto::Answer) {
-        let Some((request, ticket)) = self.in_flight.pop_front() else {
+        let Some((request, about)) = self.in_flight.pop_front() else {
             return self.broken(now, "an answer to no request");
         };
         if request != answer.request_id {
             return self.broken(now, "an answer out of order");
         }
         self.reconnect.reset();
-        let Some(slot) = self.slots.get_mut(&ticket) else { return };
-        let Some(ask) = slot.take_asked() else { return };
-        match answer.result {
-            Some(Outcome::Accepted(accepted)) => self.accepted(now, ticket, ask, accepted),
-            Some(Outcome::Rejected(refusal)) => self.refused(now, ticket, &ask, refusal),
-            None => self.broken(now, "an answer without a result"),
+        match (about, answer.result) {
+            (_, None) => self.broken(now, "an answer without a result"),
+            (About::Host, Some(Outcome::Accepted(_))) => {}
+            (About::Host, Some(Outcome::Rejected(refusal))) => self.tell(Notice::HostRefused { refusal }),
+            (About::Worker(ticket), Some(outcome)) => self.answered_worker(now, ticket, outcome),
+        }
+    }
+
+    fn answered_worker(&mut self, now: Duration, ticket: Ticket, outcome: Outcome) {
+        // Absent when the worker is gone meanwhile.
+        let Some(ask) = self.slots.get_mut(&ticket).and_then(Slot::take_asked) else { return };
+        match outcome {
+            Outcome::Accepted(accepted) => self.accepted(now, ticket, ask, accepted),
+            Outcome::Rejected(refusal) => self.refused(now, ticket, &ask, refusal),
         }
     }
 
@@ -296,15 +318,15 @@ impl Machine {
         while self.in_flight.len() < IN_FLIGHT_MAX {
             let Some(ticket) = self.todo.pop_first() else { return };
             if let Some(request) = self.slots.get_mut(&ticket).and_then(Slot::ask) {
-                self.send(ticket, request);
+                self.send(About::Worker(ticket), request);
             }
         }
     }
 
-    fn send(&mut self, ticket: Ticket, request: Request) {
+    fn send(&mut self, about: About, request: Request) {
         let request_id = self.next_request;
         self.next_request += 1;
-        self.in_flight.push_back((request_id, ticket));
+        self.in_flight.push_back((request_id, about));
         self.effects.push(Effect::Send(proto::AttachRequest { request_id, request: Some(request) }));
     }
 

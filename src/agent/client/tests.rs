@@ -21,7 +21,11 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let machine = Machine::new(1);
+        Self::on(None)
+    }
+
+    fn on(host: Option<proto::ReportHost>) -> Self {
+        let machine = Machine::new(1, host);
         Self { machine, now: Duration::ZERO, sent: Vec::new(), notices: Vec::new(), opens: 0, closes: 0 }
     }
 
@@ -193,6 +197,21 @@ fn a_worker_that_was_replaced_is_left_alone() {
     assert_eq!(world.notices.last(), Some(&Notice::Gone { ticket: A, cause: Departure::Replaced }));
     world.give(Input::Wish(A, Wish::Ready));
     world.asks("");
+}
+
+#[test]
+fn what_the_host_lends_is_told_before_the_first_registration_of_each_session() {
+    let mut world = World::on(Some(proto::ReportHost::default()));
+    world.give(Input::Woken);
+    world.give(Input::Add(A, register("a")));
+    world.give(Input::Opened);
+    world.asks("report host, register a");
+    world.reject("invalid_argument");
+    assert!(matches!(world.notices.last(), Some(Notice::HostRefused { .. })), "{:?}", world.notices);
+    world.accept_registration(7);
+    world.lose();
+    world.reopen();
+    world.asks("report host, rejoin @7");
 }
 
 #[test]

@@ -84,6 +84,11 @@ pub enum Notice {
         /// When it is asked again.
         retry: Duration,
     },
+    /// The control plane refused what the host lends; what it knew before holds.
+    HostRefused {
+        /// Why.
+        refusal: proto::Rejected,
+    },
     /// The control plane empties the worker: it gets no new requests, and is removed after `drain_ms`.
     Draining {
         /// Which worker.

@@ -36,7 +36,7 @@ pub enum RunError {
 ///
 /// What keeps the agent from starting. Whatever happens later is in the exit code.
 pub async fn run(plan: Plan, launcher: Launcher, seed: u64, say: Say) -> Result<u8, RunError> {
-    let client = Client::start(&Config { server: plan.server.clone(), seed })?;
+    let client = Client::start(&Config { server: plan.server.clone(), host: None, seed })?;
     let signals = Signals::new().map_err(RunError::Signals)?;
     let shell = Shell {
         machine: Machine::new(plan.clone(), process::this(), seed),

@@ -154,6 +154,7 @@ impl Machine {
             | Notice::Refused { .. }
             | Notice::Draining { .. }
             | Notice::Gone { .. }
+            | Notice::HostRefused { .. }
             | Notice::Reported { .. } => {}
         }
     }
@@ -269,15 +270,16 @@ impl Machine {
         self.give(Effect::Signal(Signal::SIGTERM));
         self.forget_readiness();
         self.give(Effect::Disarm(Timer::Forgiven));
-        let wanted = match self.phase {
-            Phase::Starting | Phase::Serving => true,
-            Phase::Registering | Phase::Draining | Phase::Stopping | Phase::Resting | Phase::Leaving => false,
-        };
-        if wanted && ending.restarts(self.plan.restart) {
-            return self.rest(ending);
-        }
-        if wanted && ending.code() != 0 {
-            self.say(format!("the worker {ending}"));
+        match self.phase {
+            Phase::Starting | Phase::Serving if ending.restarts(self.plan.restart) => {
+                return self.rest(ending);
+            }
+            // Registering and resting: it could not be started, and would not be a moment later.
+            Phase::Registering | Phase::Resting | Phase::Starting | Phase::Serving => {
+                self.say(format!("the worker {ending}"));
+            }
+            // Its end was asked for.
+            Phase::Draining | Phase::Stopping | Phase::Leaving => {}
         }
         self.leave(self.verdict.unwrap_or_else(|| ending.code()), ending.status());
     }
@@ -301,15 +303,15 @@ impl Machine {
                 self.say("the worker does not listen on its ports yet; it gets requests once it does");
             }
             Timer::Ready => {
-                let within = self.plan.ready_within.as_secs();
-                self.say(format!("the worker was not ready within {within} s; stopping it"));
+                let within = self.plan.ready_within;
+                self.say(format!("the worker was not ready within {within:?}; stopping it"));
                 self.verdict = Some(FAULT);
                 self.stop_child(Signal::SIGTERM);
             }
             Timer::Drain => self.stop_child(Signal::SIGTERM),
             Timer::Stop => {
-                let within = self.plan.stop_within.as_secs();
-                self.say(format!("the worker did not stop within {within} s; killing it"));
+                let within = self.plan.stop_within;
+                self.say(format!("the worker did not stop within {within:?}; killing it"));
                 self.give(Effect::Signal(Signal::SIGKILL));
             }
             Timer::Restart => {

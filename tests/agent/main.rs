@@ -1,0 +1,14 @@
+//! `foldplane run` with real processes against a real control plane: what the log says is the outcome.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking; its helpers are no test functions to the lint"
+)]
+
+mod away;
+mod end;
+mod ports;
+mod session;
+mod world;

@@ -1,0 +1,30 @@
+"""A small worker: says its process id, then answers on PORT. Options change how it behaves."""
+
+import http.server
+import os
+import signal
+import subprocess
+import sys
+import time
+
+if "--stubborn" in sys.argv:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+else:
+    # A worker that ends in order, with a code that tells so.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
+if "--fork" in sys.argv:
+    helper = subprocess.Popen(["sleep", "600"])
+    print(helper.pid, flush=True)
+    sys.exit(0)
+print(os.getpid(), flush=True)
+if "--deaf" in sys.argv:
+    time.sleep(600)
+if "--fail-once" in sys.argv:
+    marker = sys.argv[sys.argv.index("--fail-once") + 1]
+    if not os.path.exists(marker):
+        open(marker, "w").close()
+        sys.exit(3)
+time.sleep(0.2)
+http.server.HTTPServer(
+    ("127.0.0.1", int(os.environ["PORT"])), http.server.SimpleHTTPRequestHandler
+).serve_forever()
