@@ -1,4 +1,4 @@
-//! Generators for property tests: wishes, logs and events, in a world so small that collisions are common.
+//! Generators and checkers for property tests: wishes, logs and events, in a world so small that collisions are common.
 //!
 //! Behind the feature `testing`. A supervisor or a policy of your own can be driven with them:
 //!
@@ -17,11 +17,13 @@
 //! ```
 
 mod events;
+mod ledger;
 mod names;
-mod play;
 mod steps;
+mod world;
 
 pub use events::events;
+pub use ledger::Ledger;
 pub use names::{host, port, service, session, worker};
-pub use play::play;
 pub use steps::{Aim, Step, Wanted, step, steps};
+pub use world::{World, play};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use foldplane::command::decide;
 use foldplane::events::{Actor, Envelope, Timestamp, WorkerKey};
 use foldplane::projection::{Outcome, Snapshot};
-use foldplane::testing::{Step, Wanted, step, worker};
+use foldplane::testing::{Ledger, Step, Wanted, step, worker};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
@@ -13,7 +13,7 @@ use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state
 use crate::dull::{addresses, living};
 use crate::told::{by, by_the_model};
 use crate::verdict;
-use crate::versions::{Ledger, Past};
+use crate::versions::Past;
 
 /// Knows which workers anybody has ever wished for, so that later wishes hit something.
 struct Wishes;

@@ -23,3 +23,4 @@ mod told;
 mod totality;
 mod verdict;
 mod versions;
+mod worlds;

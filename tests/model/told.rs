@@ -1,7 +1,7 @@
 //! What clients are told, as lines to compare: by the model, and by the real resources.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use envoy_types::pb::envoy::config::cluster::v3::Cluster;
 use envoy_types::pb::envoy::config::core::v3::address::Address;
@@ -117,5 +117,6 @@ fn place(endpoint: &LbEndpoint) -> String {
         panic!("no socket address")
     };
     let Some(PortSpecifier::PortValue(port)) = socket.port_specifier else { panic!("no port") };
-    format!("{}:{port}", socket.address)
+    let address: IpAddr = socket.address.parse().expect("an IP address");
+    SocketAddr::new(address, port.try_into().expect("a port")).to_string()
 }

@@ -2,11 +2,11 @@
 
 use foldplane::events::Envelope;
 use foldplane::projection::{Outcome, Snapshot};
-use foldplane::testing::{events, play, steps};
+use foldplane::testing::{Ledger, events, play, steps};
 use proptest::prelude::*;
 
 use crate::told::{by, by_the_model};
-use crate::versions::{Ledger, Past};
+use crate::versions::Past;
 
 /// Folds the events one by one beside the model.
 #[track_caller]
