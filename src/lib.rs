@@ -9,6 +9,7 @@ pub mod config;
 pub mod engine;
 pub mod events;
 pub mod ingest;
+pub mod listen;
 pub mod projection;
 pub mod proto;
 pub mod provision;
@@ -16,3 +17,4 @@ pub mod serve;
 pub mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod xds;

@@ -1,0 +1,16 @@
+//! THE WIRE: serves [`Resources`] to Envoy and gRPC over xDS, and knows what every client was sent.
+//!
+//! One pure machine a stream ([`protocol`]) decides what is answered and when; a thin shell moves messages. The
+//! room needs nothing but resources: it knows no workers, no log and no commands, so that a program with
+//! resources of its own can serve them with it.
+
+pub mod ledger;
+pub mod node;
+pub mod protocol;
+
+mod service;
+mod wire;
+
+pub use ledger::Ledger;
+pub use node::Node;
+pub use service::router;

@@ -1,0 +1,108 @@
+//! Responses that a client has not answered yet.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::response::Response;
+use crate::projection::resources::{ResourceName, Version};
+
+/// How long one unanswered response holds back the next of its type (xds-rules 17), and how long a removal waits for
+/// what should go before it (xds-rules 21). Envoy answers in milliseconds, except for clusters that are warming.
+pub const ACK_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// How many unanswered responses of one type are remembered: a client that answers none of the last four and then
+/// one of the earlier has lost its place, which costs only bookkeeping.
+const REMEMBERED_MAX: usize = 4;
+
+/// What a client refused, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// The version: of the resource, where the refused response held one; else of the whole set.
+    pub version: Version,
+    /// Which resources the response held, at most [`Rejection::NAMES_MAX`].
+    pub names: Vec<ResourceName>,
+    /// Why, in the client's words, at most [`Rejection::MESSAGE_BYTES_MAX`].
+    pub message: Arc<str>,
+}
+
+impl Rejection {
+    /// How many names are kept: enough to know where to look.
+    pub const NAMES_MAX: usize = 8;
+
+    /// How much of the reason is kept: Envoy dumps the whole resource into it (xds-rules 18).
+    pub const MESSAGE_BYTES_MAX: usize = 2048;
+
+    pub(super) fn new(response: &Response, message: &str) -> Self {
+        let version = match response.resources.as_slice() {
+            [only] => only.version,
+            _ => response.version,
+        };
+        let names = response.resources.iter().take(Self::NAMES_MAX).map(|resource| resource.name.clone());
+        let end = message.floor_char_boundary(Self::MESSAGE_BYTES_MAX);
+        Self { version, names: names.collect(), message: message.get(..end).unwrap_or_default().into() }
+    }
+}
+
+/// The unanswered responses of one type on one stream, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InFlight {
+    sent: VecDeque<Sent>,
+    /// Since when the client owes an answer.
+    since: Option<Duration>,
+    /// The newest nonce that was answered.
+    answered: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Sent {
+    response: Arc<Response>,
+    at: Duration,
+}
+
+impl InFlight {
+    pub(super) fn push(&mut self, response: Arc<Response>, now: Duration) {
+        if self.sent.len() == REMEMBERED_MAX {
+            self.sent.pop_front();
+        }
+        self.since.get_or_insert(now);
+        self.sent.push_back(Sent { response, at: now });
+    }
+
+    /// The response that this nonce answers, if it is one of these. Earlier ones count as answered with it: Envoy
+    /// answers only the last of several that it got while clusters were warming.
+    pub(super) fn answer(&mut self, nonce: &str) -> Option<Arc<Response>> {
+        let place = self.sent.iter().position(|sent| sent.response.nonce == nonce)?;
+        let answered = self.sent.drain(..=place).next_back()?.response;
+        self.since = self.sent.front().map(|sent| sent.at);
+        self.answered = Some(answered.nonce.clone());
+        Some(answered)
+    }
+
+    /// Whether this nonce was answered before and nothing was sent since.
+    pub(super) fn repeats(&self, nonce: &str) -> bool {
+        self.sent.is_empty() && self.answered.as_deref() == Some(nonce)
+    }
+
+    /// Whether the next response must wait.
+    pub(super) fn blocks(&self, now: Duration) -> bool {
+        self.blocked_until().is_some_and(|until| until > now)
+    }
+
+    /// When the wait for the newest answer ends.
+    pub(super) fn blocked_until(&self) -> Option<Duration> {
+        self.sent.back().map(|newest| newest.at.saturating_add(ACK_WAIT_MAX))
+    }
+
+    pub(super) fn newest(&self) -> Option<&Arc<Response>> {
+        self.sent.back().map(|sent| &sent.response)
+    }
+
+    pub(super) const fn since(&self) -> Option<Duration> {
+        self.since
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+}

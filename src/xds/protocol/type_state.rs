@@ -1,0 +1,262 @@
+//! One type on one stream: what is wanted, what was sent, what is owed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use imbl::{OrdMap, OrdSet};
+
+use super::draft::{Draft, Pieces, Shape};
+use super::in_flight::{InFlight, Rejection};
+use super::machine::{Variant, Verdict};
+use super::owed::{Owed, Release};
+use super::request::Names;
+use super::response::Response;
+use super::subscription::{Edited, Subscription, WildcardEdit};
+use crate::projection::resources::{Change, ResourceName, ResourceSet, TypeUrl, Version};
+
+/// How one type stands on one stream. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct TypeStatus {
+    /// What the client wants.
+    pub subscription: Subscription,
+    /// The version of the newest response.
+    pub sent: Option<Version>,
+    /// The version of the newest response that the client accepted.
+    pub acked: Option<Version>,
+    /// What the client refused last, until it accepts something newer.
+    pub rejection: Option<Rejection>,
+    /// The resources that the client holds an older version of because it refused this one.
+    pub rejected: OrdMap<ResourceName, Version>,
+    /// Names of which it will be told next.
+    pub owed: OrdSet<ResourceName>,
+    /// The newest response that it has not answered.
+    pub in_flight: Option<Arc<Response>>,
+}
+
+/// Whether the client asked for this type at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Never,
+    Once,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct TypeState {
+    type_url: TypeUrl,
+    shape: Shape,
+    asked: Asked,
+    status: TypeStatus,
+    pub(super) owed: Owed,
+    pub(super) in_flight: InFlight,
+}
+
+impl TypeState {
+    pub(super) fn new(variant: Variant, type_url: TypeUrl) -> Self {
+        Self {
+            type_url,
+            shape: Shape::of(variant, type_url),
+            asked: Asked::Never,
+            status: TypeStatus::default(),
+            owed: Owed::default(),
+            in_flight: InFlight::default(),
+        }
+    }
+
+    pub(super) fn is_asked(&self) -> bool {
+        self.asked == Asked::Once
+    }
+
+    pub(super) const fn subscription(&self) -> &Subscription {
+        &self.status.subscription
+    }
+
+    pub(super) fn status(&self) -> TypeStatus {
+        TypeStatus {
+            owed: self.owed.names().clone(),
+            in_flight: self.in_flight.newest().cloned(),
+            ..self.status.clone()
+        }
+    }
+
+    /// Whether the client knows everything and has said so.
+    pub(super) fn is_settled(&self) -> bool {
+        self.owed.is_empty() && self.in_flight.is_empty()
+    }
+
+    /// The set changed from `old` to `new`.
+    pub(super) fn observe(&mut self, old: &ResourceSet, new: &ResourceSet, now: Duration) {
+        for change in new.changes_since(old) {
+            match change {
+                Change::Upsert(resource) => {
+                    if self.status.subscription.covers(&resource) {
+                        self.status.rejected.remove(&resource.name);
+                        self.owed.want(resource.name.clone());
+                    }
+                }
+                Change::Removed(name) => self.observe_removed(&name, old, now),
+            }
+        }
+    }
+
+    fn observe_removed(&mut self, name: &ResourceName, old: &ResourceSet, now: Duration) {
+        let Some(last) = old.get(name.as_str()) else { return };
+        if !self.status.subscription.covers(last) {
+            return;
+        }
+        self.status.rejected.remove(name);
+        match self.shape {
+            // xds-rules 10, 11: a state-of-the-world stream has no way to say that a route is gone.
+            Shape::Parts if self.type_url == TypeUrl::RouteConfiguration => self.owed.forget(name),
+            Shape::Whole | Shape::Parts | Shape::Delta => {
+                self.owed.gone(name.clone(), Some(Arc::clone(last)), now);
+            }
+        }
+    }
+
+    /// Takes in what a message says about the response that it answers. ACK and NACK are told apart by the presence
+    /// of an error only, and matched by nonce only (xds-rules 4, envoyproxy/envoy#14841).
+    pub(super) fn answer(&mut self, nonce: &str, error: Option<&str>) -> Option<Verdict> {
+        let response = self.in_flight.answer(nonce)?;
+        Some(match error {
+            None => self.accept(&response),
+            Some(message) => self.reject(&response, message),
+        })
+    }
+
+    fn accept(&mut self, response: &Response) -> Verdict {
+        if !self.status.rejected.is_empty() {
+            for resource in &response.resources {
+                self.status.rejected.remove(&resource.name);
+            }
+        }
+        if self.status.rejected.is_empty() {
+            self.status.rejection = None;
+        }
+        self.status.acked = Some(response.version);
+        Verdict::Acked(self.type_url)
+    }
+
+    /// Nothing of a refused response counts as delivered. Nothing becomes due either, so that it cannot loop
+    /// (xds-rules 18, envoyproxy/go-control-plane#962): except that the members of a batch are tried apart.
+    fn reject(&mut self, response: &Response, message: &str) -> Verdict {
+        let rejection = Rejection::new(response, message);
+        for resource in &response.resources {
+            if self.status.subscription.covers(resource) {
+                self.status.rejected.insert(resource.name.clone(), resource.version);
+            }
+        }
+        self.status.rejection = Some(rejection.clone());
+        let splits = response.resources.len() > 1 && self.shape != Shape::Whole;
+        if !splits {
+            return Verdict::Rejected(self.type_url, rejection);
+        }
+        let names: Vec<_> = response.resources.iter().map(|resource| resource.name.clone()).collect();
+        self.owed.send_apart(&names);
+        Verdict::RejectedTogether(self.type_url, rejection)
+    }
+
+    /// Takes in what a message says about what the client wants. Gives how many names are new.
+    pub(super) fn ask(&mut self, names: &Names, world: &ResourceSet, now: Duration) -> usize {
+        let first = std::mem::replace(&mut self.asked, Asked::Once) == Asked::Never;
+        let edited = match names {
+            Names::Whole(names) => self.status.subscription.replace(self.type_url, names, world),
+            Names::Edit(edit) => self.status.subscription.edit(self.type_url, edit, world),
+        };
+        if first {
+            self.ask_first(names, world, now);
+        } else if edited.wildcard == WildcardEdit::Gained {
+            self.want_all(world);
+        }
+        let entered = edited.entered.len();
+        self.apply(edited, world);
+        entered
+    }
+
+    /// The first message about a type is always answered (xds-rules 6), except that a state-of-the-world client that
+    /// waits for a route hears nothing until it exists (xds-rules 10).
+    fn ask_first(&mut self, names: &Names, world: &ResourceSet, now: Duration) {
+        match names {
+            Names::Whole(names) => {
+                self.owed.answer = self.type_url != TypeUrl::RouteConfiguration || names.is_empty();
+            }
+            Names::Edit(edit) => {
+                self.owed.answer = true;
+                self.compare(&edit.known, world, now);
+            }
+        }
+    }
+
+    /// What a delta client holds from an earlier stream: what differs is sent, what is gone is removed, what is equal
+    /// is left alone (xds-rules 9). Versions are compared for equality only (envoyproxy/envoy#20699).
+    fn compare(&mut self, known: &BTreeMap<String, String>, world: &ResourceSet, now: Duration) {
+        for resource in self.status.subscription.select(world) {
+            if known.get(resource.name.as_str()) != Some(&resource.version.to_string()) {
+                self.owed.want(resource.name.clone());
+            }
+        }
+        for name in known.keys().filter(|name| world.get(name).is_none()) {
+            self.owed.gone(ResourceName::new(name), None, now);
+        }
+    }
+
+    fn want_all(&mut self, world: &ResourceSet) {
+        match self.shape {
+            Shape::Whole => self.owed.answer = true,
+            Shape::Parts | Shape::Delta => {
+                for resource in self.status.subscription.select(world) {
+                    self.owed.want(resource.name.clone());
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, edited: Edited, world: &ResourceSet) {
+        for name in edited.left {
+            self.status.rejected.remove(&name);
+            let covered =
+                world.get(name.as_str()).is_some_and(|resource| self.subscription().covers(resource));
+            match self.shape {
+                // xds-rules 12: whether the wildcard still covers it or not, the client must be told.
+                Shape::Delta if self.subscription().is_wildcard() => self.owed.want(name),
+                Shape::Whole if covered => {}
+                Shape::Delta | Shape::Whole | Shape::Parts => self.owed.forget(&name),
+            }
+        }
+        for name in edited.entered {
+            self.owed.want(name);
+        }
+    }
+
+    /// A message repeats an answer that was already given. Envoy does this when it re-creates a cluster from elsewhere
+    /// and needs the assignment again, with reordered or fewer names (xds-rules 22, envoyproxy/envoy#22377).
+    pub(super) fn ask_again(&mut self) {
+        for name in self.status.subscription.names().clone() {
+            self.owed.want(name);
+        }
+    }
+
+    /// A cluster that was just sent takes its endpoints from this assignment. One that the client refused is not
+    /// repeated: it would empty the cluster, which otherwise comes up with the endpoints that it has (xds-rules 18).
+    pub(super) fn push(&mut self, name: ResourceName, world: &ResourceSet) {
+        let current = world.get(name.as_str()).map(|resource| resource.version);
+        let refused = current.is_some() && self.status.rejected.get(&name).copied() == current;
+        if self.status.subscription.names().contains(&name) && !refused {
+            self.owed.want(name);
+        }
+    }
+
+    /// Makes the next response, if there is something to say.
+    pub(super) fn draft(&mut self, world: &ResourceSet, release: Release) -> Option<Draft> {
+        let draft = match self.shape {
+            Shape::Whole => Draft::whole(&mut self.owed, &self.status, world, release),
+            Shape::Parts | Shape::Delta => {
+                let (type_url, shape) = (self.type_url, self.shape);
+                let pieces = Pieces { type_url, shape, world, status: &self.status };
+                pieces.draft(&mut self.owed, release)
+            }
+        }?;
+        self.status.sent = Some(draft.version);
+        Some(draft)
+    }
+}

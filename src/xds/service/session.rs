@@ -1,0 +1,230 @@
+//! One stream: feeds its machine and hands out what it answers, whenever the wire has room.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+use tonic::{Status, Streaming};
+
+use super::Shared;
+use crate::events::{Offset, Timestamp};
+use crate::projection::resources::{Resources, TypeUrl};
+use crate::xds::ledger::{Entry, StreamStatus};
+use crate::xds::node::Node;
+use crate::xds::protocol::{Machine, RESPONSE_BYTES_MAX, Rejection, Response, Served, Variant, Verdict};
+use crate::xds::wire::{Frame, WireRequest};
+
+/// How long a client may owe an answer and say nothing at all (xds-rules 20). Envoy withholds answers while a cluster
+/// warms, some 15 seconds at most; a client that is silent for this long does not read any more.
+const SILENCE_MAX: Duration = Duration::from_secs(300);
+
+/// A stream and what it needs.
+pub(super) struct Session<M> {
+    shared: Arc<Shared>,
+    variant: Variant,
+    resources: watch::Receiver<Arc<Resources>>,
+    requests: Streaming<M>,
+    machine: Machine,
+    entry: Entry,
+    node: Node,
+    opened: Instant,
+    heard: Instant,
+    frame: Option<Frame>,
+    ended: bool,
+}
+
+/// What woke a stream.
+enum Wake<M> {
+    Shutdown,
+    Request(Result<Option<M>, Status>),
+    Changed,
+    Deadline,
+}
+
+impl<M: WireRequest> Session<M> {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        variant: Variant,
+        served: Served,
+        peer: Option<SocketAddr>,
+        requests: Streaming<M>,
+    ) -> Self {
+        let mut resources = shared.resources.clone();
+        let seen = Arc::clone(&resources.borrow_and_update());
+        let stream = shared.next_stream();
+        let machine = Machine::new(stream, variant, served, &seen);
+        let entry = shared.ledger.open(StreamStatus {
+            stream,
+            node: Node::default(),
+            peer,
+            variant,
+            served,
+            since: now_for_people(),
+            seen,
+            settled: Offset::ZERO,
+            types: BTreeMap::new(),
+        });
+        let opened = Instant::now();
+        let node = Node::default();
+        Self {
+            shared,
+            variant,
+            resources,
+            requests,
+            machine,
+            entry,
+            node,
+            opened,
+            heard: opened,
+            frame: None,
+            ended: false,
+        }
+    }
+
+    /// The next piece of the response, or how the stream ends; nothing after that.
+    pub(super) async fn next(&mut self) -> Option<Result<Bytes, Status>> {
+        if self.ended {
+            return None;
+        }
+        loop {
+            if let Some(piece) = self.frame.as_mut().and_then(Frame::pop) {
+                return Some(Ok(piece));
+            }
+            self.frame = self.respond();
+            if self.frame.is_some() {
+                continue;
+            }
+            if let Err(status) = self.wait().await {
+                self.ended = true;
+                return Some(Err(status));
+            }
+        }
+    }
+
+    fn respond(&mut self) -> Option<Frame> {
+        let resources = Arc::clone(&self.resources.borrow_and_update());
+        let response = self.machine.next(&resources, self.opened.elapsed());
+        self.entry.update(&self.machine);
+        let response = response?;
+        self.shared.ledger.count_response();
+        self.warn_if_oversized(&response);
+        Some(Frame::new(self.variant, response))
+    }
+
+    /// Waits for something that may call for a response.
+    async fn wait(&mut self) -> Result<(), Status> {
+        match self.wake().await {
+            Wake::Shutdown => Err(Status::unavailable("the server is shutting down")),
+            Wake::Request(Ok(Some(message))) => self.handle(message),
+            // The client is done.
+            Wake::Request(Ok(None)) => Err(Status::ok("")),
+            Wake::Request(Err(status)) => Err(status),
+            Wake::Changed => Ok(()),
+            Wake::Deadline => self.check_silence(),
+        }
+    }
+
+    async fn wake(&mut self) -> Wake<M> {
+        let deadline = self.deadline();
+        tokio::select! {
+            () = self.shared.shutdown.cancelled() => Wake::Shutdown,
+            message = self.requests.message() => Wake::Request(message),
+            () = changed(&mut self.resources) => Wake::Changed,
+            () = sleep_until(deadline) => Wake::Deadline,
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        let now = self.opened.elapsed();
+        let silence = self.heard + SILENCE_MAX;
+        // A client that owes nothing may be silent for ever; the check is then only repeated.
+        let silence = silence.max(self.opened + now + Duration::from_secs(1));
+        self.machine.deadline(now).map_or(silence, |deadline| silence.min(self.opened + deadline))
+    }
+
+    fn check_silence(&self) -> Result<(), Status> {
+        let owes_since = self.machine.unanswered_since().map(|since| self.opened + since);
+        let silent = owes_since.is_some_and(|since| since.max(self.heard).elapsed() >= SILENCE_MAX);
+        if silent { Err(Status::unavailable("no answer for 300 seconds")) } else { Ok(()) }
+    }
+
+    fn handle(&mut self, message: M) -> Result<(), Status> {
+        self.heard = Instant::now();
+        self.shared.ledger.count_request();
+        let (node, request) = message.read();
+        if let Some(node) = node
+            && self.node == Node::default()
+        {
+            self.node = node.clone();
+            self.entry.set_node(node);
+        }
+        let resources = Arc::clone(&self.resources.borrow_and_update());
+        let handled = self
+            .machine
+            .on_request(&request, &resources, self.opened.elapsed())
+            .map_err(|refused| Status::invalid_argument(refused.to_string()))?;
+        if let Some(url) = handled.unserved {
+            tracing::info!(node = self.node.id(), type_url = %url, "asked for a type that is not served");
+        }
+        match handled.verdict {
+            None | Some(Verdict::Acked(_)) => {}
+            Some(Verdict::Rejected(type_url, rejection)) => self.report(type_url, &rejection),
+            Some(Verdict::RejectedTogether(type_url, rejection)) => self.note(type_url, &rejection),
+        }
+        Ok(())
+    }
+
+    /// Shows a refusal to people.
+    fn note(&self, type_url: TypeUrl, rejection: &Rejection) {
+        self.shared.ledger.count_rejection();
+        let names: Vec<_> = rejection.names.iter().map(ToString::to_string).collect();
+        tracing::warn!(
+            node = self.node.id(),
+            type_url = %type_url,
+            version = %rejection.version,
+            names = names.join(" "),
+            reason = &*rejection.message,
+            "a client refused an update"
+        );
+    }
+
+    /// Shows a refusal to people, and records it in the log once.
+    fn report(&self, type_url: TypeUrl, rejection: &Rejection) {
+        self.note(type_url, rejection);
+        let Some(report) = self.shared.ledger.report(&self.node, type_url, rejection) else { return };
+        match self.shared.rejections.try_send(report) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_) | TrySendError::Closed(_)) => self.shared.ledger.count_report_dropped(),
+        }
+    }
+
+    fn warn_if_oversized(&self, response: &Response) {
+        let bytes = response.content_bytes();
+        if bytes > RESPONSE_BYTES_MAX {
+            self.shared.ledger.count_oversized();
+            tracing::warn!(
+                node = self.node.id(),
+                type_url = response.type_url.as_str(),
+                bytes,
+                resources = response.resources.len(),
+                "a response is above the 4 MiB that gRPC clients accept by default"
+            );
+        }
+    }
+}
+
+/// Waits for newer resources; for ever, when nobody publishes any more.
+async fn changed(resources: &mut watch::Receiver<Arc<Resources>>) {
+    if resources.changed().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+fn now_for_people() -> Timestamp {
+    Timestamp::from_millis(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default())
+}

@@ -1,0 +1,17 @@
+//! The xDS server: every rule on the pure machine, and again with real clients.
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "tests are a shell, and a helper that fails must say so at once"
+)]
+
+mod script;
+mod world;
+
+mod answers;
+mod pushing;
+mod wildcard;
