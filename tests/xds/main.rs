@@ -13,5 +13,7 @@ mod script;
 mod world;
 
 mod answers;
+mod order;
 mod pushing;
+mod refusals;
 mod wildcard;
