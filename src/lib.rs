@@ -6,6 +6,7 @@ pub mod bootstrap;
 pub mod cli;
 pub mod command;
 pub mod config;
+pub mod demo;
 pub mod engine;
 pub mod events;
 pub mod ingest;

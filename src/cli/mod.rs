@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a shell: it is the program")]
 
 mod bootstrap;
+mod demo;
+mod demo_worker;
 mod exit;
 mod failure;
 mod fetch;
@@ -46,6 +48,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// See everything at work, with a real Envoy
+    Demo(demo::DemoCommand),
+    #[command(hide = true)]
+    DemoWorker(demo_worker::DemoWorker),
     /// Run the control plane
     Serve(serve::Serve),
     /// Run a program as a worker of a service
@@ -66,6 +72,8 @@ enum Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Demo(demo) => demo.run(),
+        Command::DemoWorker(worker) => worker.run(),
         Command::Serve(serve) => serve.run(),
         // These two end as their child does.
         Command::Run(run) => return run.run().unwrap_or_else(|failure| failure.report()),
