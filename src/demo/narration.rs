@@ -137,7 +137,8 @@ mod tests {
     #[test]
     fn without_a_terminal_it_is_plain_text_and_problems_are_kept() {
         let shared = Shared::default();
-        let plain = Box::new(anstream::StripStream::new(shared.clone()));
+        let inner: Box<dyn Write + Send> = Box::new(shared.clone());
+        let plain = Box::new(anstream::StripStream::new(inner));
         let mut narrator = Narrator::new(plain, LiveLine::Appended);
         narrator.scene("Three workers").unwrap();
         narrator.verify("no request failed", None).unwrap();
