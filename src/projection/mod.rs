@@ -1,6 +1,7 @@
 //! MEANING: a pure fold from facts to a state, and from the state to the resources that clients are sent.
 #![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
+pub mod checkpoint;
 pub mod resources;
 pub mod state;
 
