@@ -185,7 +185,7 @@ fn worker_view(key: &WorkerKey, worker: &Worker) -> WorkerView {
                 address: endpoint.address.to_string(),
             })
             .collect(),
-        weight: registration.weight.map(std::num::NonZeroU32::get),
+        weight: worker.weight.map(std::num::NonZeroU32::get),
         disconnect_grace_ms,
         metadata: registration.metadata.clone(),
         pid: registration.process.as_ref().map(|process| process.pid),

@@ -81,7 +81,6 @@ impl From<LogError> for Failure {
                 (Exit::NotFound, "name the data folder of a control plane, or --server to read a running one")
             }
             LogError::Gone { .. } => (Exit::NotFound, "start from the oldest that is kept"),
-            LogError::Missing { .. } => (Exit::NotFound, "name the folder of a log with --data-dir"),
             LogError::InUse { .. } => {
                 (Exit::Fault, "stop that process, name another folder, or read it over its --server address")
             }

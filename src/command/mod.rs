@@ -15,7 +15,8 @@ pub use decide::{REJOINS_MISSED_MAX, decide};
 pub use rejection::{Rejection, RejectionCode};
 
 use crate::events::event::{
-    DisconnectCause, HostReport, Lease, Locality, Process, Readiness, RemovalCause, UpdateRejection,
+    DisconnectCause, HealthSource, HostReport, Lease, Locality, Process, Readiness, RemovalCause,
+    UpdateRejection, Verdict,
 };
 use crate::events::{HostName, PortName, ReplicaId, SessionId, WorkerKey, WorkerRef};
 
@@ -72,6 +73,45 @@ pub enum Command {
         worker: WorkerRef,
         /// Why.
         cause: RemovalCause,
+    },
+    /// Somebody who watches a worker says how it is.
+    ReportHealth {
+        /// Which registration.
+        worker: WorkerRef,
+        /// Who says so.
+        source: HealthSource,
+        /// What.
+        verdict: Verdict,
+        /// In the source's words.
+        reason: String,
+    },
+    /// A worker is to have another share of the load.
+    Reweight {
+        /// Which registration.
+        worker: WorkerRef,
+        /// The new share.
+        weight: Option<NonZeroU32>,
+    },
+    /// A port that a worker was given is taken by a stranger.
+    ReportBusyPort {
+        /// Which host.
+        host: HostName,
+        /// Which port.
+        port: NonZeroU16,
+    },
+    /// A host is to be emptied.
+    DrainHost {
+        /// Which host.
+        host: HostName,
+        /// Why.
+        reason: String,
+        /// How long requests in flight have, in milliseconds.
+        drain_ms: u32,
+    },
+    /// A host is gone, or is to go at once.
+    RemoveHost {
+        /// Which host.
+        host: HostName,
     },
     /// A connection ended.
     CloseSession {

@@ -6,11 +6,15 @@ use std::net::{IpAddr, SocketAddr};
 use super::{PortRequest, Registering, Rejection, RejectionCode};
 use crate::events::event::{Endpoint, EndpointAddress, PortRange};
 use crate::events::{HostName, PortName, Timestamp, WorkerKey};
-use crate::projection::state::{Host, PortKey, State};
+use crate::projection::state::{Host, PortKey, RestCause, State};
 
 /// How long a port rests after its owner is gone before it is handed out again, in milliseconds: connections
 /// to the old owner end in that time, and TCP's own wait on Linux (60 s) is covered by the agent's test bind.
-pub(super) const QUARANTINE_MS: u64 = 30_000;
+const QUARANTINE_MS: u64 = 30_000;
+
+/// How long a port on which a stranger was found is left alone, in milliseconds: a stranger that stays is found again
+/// by the next test bind, one that has gone should not cost the port for long.
+const BUSY_MS: u64 = 600_000;
 
 /// The most ports that one worker may ask for: far above any real worker, far below what a message can hold.
 const PORTS_PER_WORKER_MAX: usize = 64;
@@ -23,6 +27,13 @@ pub(super) fn allocate(
 ) -> Result<Vec<Endpoint>, Rejection> {
     check_names(wish)?;
     let host = state.hosts().get(&wish.worker.host).cloned().unwrap_or_default();
+    if let Some(reason) = &host.draining {
+        return Err(Rejection::new(
+            RejectionCode::HostDraining,
+            format!("host {} is being emptied: {reason}", wish.worker.host),
+            "register on another host",
+        ));
+    }
     let mut search = Search::new(state, &wish.worker, &host, now);
     // Fixed numbers first, so that a free choice does not take one of them.
     for request in &wish.ports {
@@ -114,7 +125,7 @@ impl<'a> Search<'a> {
     fn claim_any(&mut self, name: &PortName) -> Result<u16, Rejection> {
         let number = self
             .held(name)
-            .filter(|number| !self.claimed.contains(number))
+            .filter(|number| !self.claimed.contains(number) && !self.rests(*number))
             .or_else(|| self.candidates().find(|number| self.is_free(*number)))
             .ok_or_else(|| self.exhausted())?;
         self.claimed.insert(number);
@@ -145,12 +156,13 @@ impl<'a> Search<'a> {
         self.state.ports().get(&port_key(&self.key.host, number))
     }
 
-    /// Whether the port was given back a moment ago. A time in the future means that the clock was set back: the
-    /// port does not rest then, since nobody could say for how long.
+    /// Whether something happened to the port a moment ago. A time in the future means that the clock was set back:
+    /// the port does not rest then, since nobody could say for how long.
     fn rests(&self, number: u16) -> bool {
-        let released = self.state.released().get(&port_key(&self.key.host, number));
-        released.is_some_and(|at| {
-            self.now.as_millis().checked_sub(at.as_millis()).is_some_and(|rested| rested < QUARANTINE_MS)
+        let rest = self.state.resting().get(&port_key(&self.key.host, number));
+        rest.is_some_and(|rest| {
+            let rested = self.now.as_millis().checked_sub(rest.since.as_millis());
+            rested.is_some_and(|rested| rested < rest_ms(rest.cause))
         })
     }
 
@@ -161,13 +173,18 @@ impl<'a> Search<'a> {
         Rejection::new(
             RejectionCode::PortsExhausted,
             format!(
-                "host {} has no free port in {}: {used} in use, {resting} resting for {} s after their owner left",
-                self.key.host,
-                self.range,
-                QUARANTINE_MS / 1000
+                "host {} has no free port in {}: {used} in use, {resting} resting after their owner left or a stranger was found",
+                self.key.host, self.range
             ),
             "report a larger port range for the host, or wait",
         )
+    }
+}
+
+const fn rest_ms(cause: RestCause) -> u64 {
+    match cause {
+        RestCause::Released => QUARANTINE_MS,
+        RestCause::Busy => BUSY_MS,
     }
 }
 

@@ -44,6 +44,10 @@ pub enum RejectionCode {
     PortsExhausted,
     /// Another worker holds the address.
     AddressTaken,
+    /// No such host is known.
+    UnknownHost,
+    /// The host is being emptied.
+    HostDraining,
 }
 
 impl RejectionCode {
@@ -58,6 +62,8 @@ impl RejectionCode {
             Self::PortTaken => "port_taken",
             Self::PortsExhausted => "ports_exhausted",
             Self::AddressTaken => "address_taken",
+            Self::UnknownHost => "unknown_host",
+            Self::HostDraining => "host_draining",
         }
     }
 }

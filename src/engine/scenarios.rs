@@ -9,7 +9,8 @@ use super::Batch;
 use crate::api::views;
 use crate::command::{Command, PortRequest, Registering, Rejection};
 use crate::events::event::{
-    DisconnectCause, ExitStatus, HostReport, Lease, Locality, PortRange, Readiness, RemovalCause,
+    DisconnectCause, ExitStatus, HealthSource, HostReport, Lease, Locality, PortRange, Readiness,
+    RemovalCause, Verdict,
 };
 use crate::events::{
     Actor, HostName, PortName, ReplicaId, ServiceName, SessionId, Timestamp, WorkerId, WorkerKey, WorkerRef,
@@ -276,7 +277,7 @@ fn ports_rest_after_their_owner_and_are_never_shared() {
     check(
         &world.wish(&register("web/c@h1", &["http"])),
         expect![
-            "ports_exhausted: host h1 has no free port in 21000-21001: 1 in use, 1 resting for 30 s after their owner left"
+            "ports_exhausted: host h1 has no free port in 21000-21001: 1 in use, 1 resting after their owner left or a stranger was found"
         ],
     );
     check(
@@ -311,4 +312,74 @@ fn asking_again_for_what_one_has_changes_nothing() {
         expect!["@2 HostReported h1 192.0.2.1 ports 30000-30001"],
     );
     check(&world.wish(&report("h1", 30_000, 30_001)), expect![""]);
+}
+
+#[test]
+fn any_bad_verdict_takes_a_worker_out_until_its_source_takes_it_back() {
+    let mut world = World::default();
+    world.wish(&register("web/a@h1", &["http"]));
+    let worker = world.current("web/a@h1");
+    let mut says = |world: &mut World, source: HealthSource, verdict| {
+        let reason = "rss".to_owned();
+        world.wish(&Command::ReportHealth { worker: worker.clone(), source, verdict, reason })
+    };
+    check(&says(&mut world, HealthSource::Memory, Verdict::Healthy), expect![""]);
+    check(
+        &says(&mut world, HealthSource::Memory, Verdict::Unhealthy),
+        expect![[r#"@2 WorkerHealthReported web/a@h1 memory says unhealthy "rss""#]],
+    );
+    check(&world.endpoints(), expect!["web 127.0.0.1:20000 UNHEALTHY"]);
+    says(&mut world, HealthSource::Worker, Verdict::Healthy);
+    check(&world.endpoints(), expect!["web 127.0.0.1:20000 UNHEALTHY"]);
+    says(&mut world, HealthSource::Memory, Verdict::Degraded);
+    check(&world.endpoints(), expect!["web 127.0.0.1:20000 HEALTHY"]);
+}
+
+#[test]
+fn a_host_is_emptied_and_removed_with_all_that_lives_there() {
+    let mut world = World::default();
+    let host = HostName::new("h1").unwrap();
+    world.wish(&register("web/a@h1", &["http"]));
+    world.wish(&register("web/b@h2", &["http=9002"]));
+    let drain = Command::DrainHost { host: host.clone(), reason: "kernel".into(), drain_ms: 100 };
+    check(
+        &world.wish(&drain),
+        expect![[r#"
+            @3 HostDraining h1 "kernel"
+            @4 WorkerDraining web/a@h1 for 100 ms "kernel""#]],
+    );
+    check(&world.wish(&drain), expect![""]);
+    check(
+        &world.wish(&register("web/c@h1", &["http"])),
+        expect!["host_draining: host h1 is being emptied: kernel"],
+    );
+    let remove = Command::RemoveHost { host };
+    check(
+        &world.wish(&remove),
+        expect![[r#"
+            @5 WorkerRemoved web/a@h1 host removed
+            @6 HostRemoved h1"#]],
+    );
+    check(&world.wish(&remove), expect![""]);
+    check(&world.endpoints(), expect!["web 127.0.0.1:9002 HEALTHY"]);
+}
+
+// hashicorp/nomad#4285
+#[test]
+fn a_port_on_which_a_stranger_listens_is_left_alone() {
+    let mut world = World::default();
+    world.wish(&register("web/a@h1", &["http"]));
+    let busy = Command::ReportBusyPort {
+        host: HostName::new("h1").unwrap(),
+        port: NonZeroU16::new(20_000).unwrap(),
+    };
+    check(&world.wish(&busy), expect!["@2 PortBusy h1 20000"]);
+    let mut again = registering("web/a@h1", &["http"]);
+    again.session = session("s2");
+    check(
+        &world.wish(&Command::Register(again)),
+        expect![[r#"
+            @3 WorkerRemoved web/a@h1 replaced
+            @4 WorkerRegistered web/a@h1 http=127.0.0.1:20001"#]],
+    );
 }

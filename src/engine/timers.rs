@@ -78,7 +78,12 @@ impl Timers {
             | Event::WorkerUnready { .. }
             | Event::WorkerReconnected { .. }
             | Event::WorkerRemoved { .. }
-            | Event::UpdateRejected { .. } => {}
+            | Event::UpdateRejected { .. }
+            | Event::WorkerHealthReported { .. }
+            | Event::WorkerReweighted { .. }
+            | Event::HostDraining { .. }
+            | Event::HostRemoved { .. }
+            | Event::PortBusy { .. } => {}
         }
     }
 
@@ -102,10 +107,15 @@ pub(super) fn subject(command: &Command) -> Option<&WorkerKey> {
         | Command::Rejoin { worker, .. }
         | Command::Ready { worker }
         | Command::Unready { worker, .. }
-        | Command::Drain { worker, .. } => Some(&worker.key),
+        | Command::Drain { worker, .. }
+        | Command::ReportHealth { worker, .. }
+        | Command::Reweight { worker, .. } => Some(&worker.key),
         Command::Register(wish) => Some(&wish.worker),
         Command::StartReplica { .. }
         | Command::ReportHost { .. }
+        | Command::ReportBusyPort { .. }
+        | Command::DrainHost { .. }
+        | Command::RemoveHost { .. }
         | Command::CloseSession { .. }
         | Command::EndRejoin
         | Command::RecordRejection { .. } => None,

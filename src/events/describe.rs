@@ -24,6 +24,16 @@ impl fmt::Display for Event {
                 write!(f, " {}", worker.key)
             }
             Self::WorkerRemoved { worker, cause } => write!(f, " {} {cause}", worker.key),
+            Self::WorkerHealthReported { worker, source, verdict, reason } => {
+                write!(f, " {} {source} says {verdict} {reason:?}", worker.key)
+            }
+            Self::WorkerReweighted { worker, weight: Some(weight) } => {
+                write!(f, " {} weight {weight}", worker.key)
+            }
+            Self::WorkerReweighted { worker, weight: None } => write!(f, " {} no weight", worker.key),
+            Self::HostDraining { host, reason } => write!(f, " {host} {reason:?}"),
+            Self::HostRemoved { host } => write!(f, " {host}"),
+            Self::PortBusy { host, port } => write!(f, " {host} {port}"),
             Self::UpdateRejected { rejection } => write!(
                 f,
                 " {:?} {} {} {:?}",

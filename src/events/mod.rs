@@ -11,6 +11,7 @@ mod chain;
 mod describe;
 mod envelope;
 mod offset;
+mod parts;
 
 pub use chain::{ChainHash, Head, InvalidChainHash};
 pub use envelope::{Actor, CorrelationId, Envelope, Timestamp};

@@ -5,7 +5,8 @@ use crate::command::{
 };
 use crate::engine::{Accepted, SubmitError};
 use crate::events::event::{
-    Endpoint, EndpointAddress, ExitStatus, HostReport, Lease, Locality, Process, Readiness, RemovalCause,
+    Endpoint, EndpointAddress, ExitStatus, HealthSource, HostReport, Lease, Locality, Process, Readiness,
+    RemovalCause, Verdict,
 };
 use crate::events::{
     Generation, HostName, Offset, PortName, ServiceName, SessionId, WorkerId, WorkerKey, WorkerRef,
@@ -37,6 +38,14 @@ pub(super) fn command(request: AttachRequest, session: &SessionId) -> Result<Com
             reason,
             drain_ms: drain_ms.unwrap_or(DRAIN_MS_DEFAULT),
         }),
+        Request::ReportHealth(report) => report_health(report),
+        Request::Reweight(proto::Reweight { worker, weight: given }) => Ok(Command::Reweight {
+            worker: reference(worker)?,
+            weight: given.map(|given| weight("weight", given)).transpose()?,
+        }),
+        Request::ReportBusyPort(proto::ReportBusyPort { host, port }) => {
+            Ok(Command::ReportBusyPort { host: HostName::new(&host)?, port: port_number("port", port)? })
+        }
         Request::Deregister(proto::Deregister { worker, exit }) => {
             Ok(Command::Remove { worker: reference(worker)?, cause: removal_cause(exit) })
         }
@@ -54,6 +63,11 @@ pub(super) fn subject(command: &Command) -> Option<WorkerKey> {
         | Command::Unready { .. }
         | Command::Drain { .. }
         | Command::Remove { .. }
+        | Command::ReportHealth { .. }
+        | Command::Reweight { .. }
+        | Command::ReportBusyPort { .. }
+        | Command::DrainHost { .. }
+        | Command::RemoveHost { .. }
         | Command::CloseSession { .. }
         | Command::EndGrace { .. }
         | Command::EndRejoin
@@ -140,6 +154,25 @@ fn reference(worker: Option<proto::WorkerRef>) -> Result<WorkerRef, Rejection> {
         id: WorkerId::new(&worker.id)?,
     };
     Ok(WorkerRef { key, generation: Generation::at(Offset::new(worker.generation)) })
+}
+
+fn report_health(report: proto::ReportHealth) -> Result<Command, Rejection> {
+    let verdict = match report.verdict() {
+        proto::Verdict::Healthy => Verdict::Healthy,
+        proto::Verdict::Degraded => Verdict::Degraded,
+        proto::Verdict::Unhealthy => Verdict::Unhealthy,
+        proto::Verdict::Unspecified => {
+            return Err(missing("verdict", "say healthy, degraded or unhealthy"));
+        }
+    };
+    let source = match report.source.as_str() {
+        "" | "worker" => HealthSource::Worker,
+        "process" => HealthSource::Process,
+        "memory" => HealthSource::Memory,
+        "utilization" => HealthSource::Utilization,
+        other => HealthSource::Custom(PortName::new(other.strip_prefix("custom:").unwrap_or(other))?),
+    };
+    Ok(Command::ReportHealth { worker: reference(report.worker)?, source, verdict, reason: report.reason })
 }
 
 fn report_host(report: &proto::ReportHost) -> Result<Command, Rejection> {

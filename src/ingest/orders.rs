@@ -104,7 +104,12 @@ fn obey(orders: &Orders, event: &Event) {
         | Event::WorkerUnready { .. }
         | Event::WorkerDisconnected { .. }
         | Event::WorkerReconnected { .. }
-        | Event::UpdateRejected { .. } => {}
+        | Event::UpdateRejected { .. }
+        | Event::WorkerHealthReported { .. }
+        | Event::WorkerReweighted { .. }
+        | Event::HostDraining { .. }
+        | Event::HostRemoved { .. }
+        | Event::PortBusy { .. } => {}
     }
 }
 
@@ -113,7 +118,8 @@ const fn is_news_to_the_worker(cause: &RemovalCause) -> bool {
         RemovalCause::DidNotRejoin
         | RemovalCause::Replaced
         | RemovalCause::Drained
-        | RemovalCause::Operator => true,
+        | RemovalCause::Operator
+        | RemovalCause::HostRemoved => true,
         RemovalCause::Deregistered | RemovalCause::Exited(_) | RemovalCause::Disconnected(_) => false,
     }
 }

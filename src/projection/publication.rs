@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::state::{Link, Phase, Served, Worker};
-use crate::events::event::Readiness;
+use crate::events::event::{Readiness, Verdict};
 
 /// A health status as clients are told it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ impl fmt::Display for HealthStatus {
 /// What is published of this worker's endpoints; `None` keeps them out.
 ///
 /// The first that holds: never ready keeps it out, whatever else happens to it, since what was never in must not
-/// come in as unhealthy or draining; draining; disconnected; unready; healthy.
+/// come in as unhealthy or draining; draining; unready; disconnected; any verdict of unhealthy; healthy.
 #[must_use]
 pub fn health(worker: &Worker) -> Option<HealthStatus> {
     match (&worker.phase, worker.registration.readiness) {
@@ -48,9 +48,17 @@ pub fn health(worker: &Worker) -> Option<HealthStatus> {
         | (Phase::Unready { was: Served::Never, .. } | Phase::Draining { was: Served::Never, .. }, _) => None,
         (Phase::Draining { was: Served::Published, .. }, _) => Some(HealthStatus::Draining),
         (Phase::Unready { was: Served::Published, .. }, _) => Some(HealthStatus::Unhealthy),
-        (Phase::Registered, Readiness::Assumed) | (Phase::Ready, _) => match worker.link {
-            Link::Disconnected { .. } => Some(HealthStatus::Unhealthy),
-            Link::Connected { .. } | Link::AwaitingRejoin => Some(HealthStatus::Healthy),
-        },
+        (Phase::Registered, Readiness::Assumed) | (Phase::Ready, _) => Some(watched(worker)),
+    }
+}
+
+/// A worker that says it can serve, as its connection and those who watch it have it. Degraded is published as
+/// healthy: gRPC sends no requests to a degraded endpoint (xds-rules 27).
+fn watched(worker: &Worker) -> HealthStatus {
+    match (&worker.link, worker.verdict()) {
+        (Link::Disconnected { .. }, _) | (_, Verdict::Unhealthy) => HealthStatus::Unhealthy,
+        (Link::Connected { .. } | Link::AwaitingRejoin, Verdict::Healthy | Verdict::Degraded) => {
+            HealthStatus::Healthy
+        }
     }
 }

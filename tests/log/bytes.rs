@@ -59,6 +59,11 @@ fn pinned_number(event: &Event) -> u8 {
         Event::WorkerReconnected { .. } => 7,
         Event::WorkerRemoved { .. } => 8,
         Event::UpdateRejected { .. } => 9,
+        Event::WorkerHealthReported { .. } => 10,
+        Event::WorkerReweighted { .. } => 11,
+        Event::HostDraining { .. } => 12,
+        Event::HostRemoved { .. } => 13,
+        Event::PortBusy { .. } => 14,
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use foldplane::events::event::{
-    DisconnectCause, Endpoint, EndpointAddress, ExitStatus, HostReport, Lease, Locality, PortRange, Process,
-    Readiness, Registration, RemovalCause, UpdateRejection,
+    DisconnectCause, Endpoint, EndpointAddress, ExitStatus, HealthSource, HostReport, Lease, Locality,
+    PortRange, Process, Readiness, Registration, RemovalCause, UpdateRejection, Verdict,
 };
 use foldplane::events::log::{EventLog, LogError, LogReader};
 use foldplane::events::{
@@ -25,8 +25,18 @@ pub(crate) fn every_event() -> Vec<Event> {
         Event::WorkerDraining { worker: worker.clone(), reason: "deploy".to_owned(), drain_ms: 5_000 },
         Event::WorkerDisconnected { worker: worker.clone(), cause: DisconnectCause::Silent },
         Event::WorkerReconnected { worker: worker.clone(), session: SessionId::new("s-2").unwrap() },
-        Event::WorkerRemoved { worker, cause: RemovalCause::Exited(ExitStatus::Signal(9)) },
+        Event::WorkerRemoved { worker: worker.clone(), cause: RemovalCause::Exited(ExitStatus::Signal(9)) },
         Event::UpdateRejected { rejection: rejection() },
+        Event::WorkerHealthReported {
+            worker: worker.clone(),
+            source: HealthSource::Custom(PortName::new("disk").unwrap()),
+            verdict: Verdict::Unhealthy,
+            reason: "99 % full".to_owned(),
+        },
+        Event::WorkerReweighted { worker: worker.clone(), weight: 5.try_into().ok() },
+        Event::HostDraining { host: worker.key.host.clone(), reason: "kernel update".to_owned() },
+        Event::HostRemoved { host: worker.key.host.clone() },
+        Event::PortBusy { host: worker.key.host, port: 20_017 },
     ]
 }
 

@@ -130,6 +130,9 @@ fn short(request: &Request) -> String {
         Request::Drain(drain) => format!("drain {}", at(&drain.worker)),
         Request::Deregister(leave) => format!("deregister {} {:?}", at(&leave.worker), leave.exit),
         Request::ReportHost(_) => "report host".to_owned(),
+        Request::ReportHealth(report) => format!("report {}", at(&report.worker)),
+        Request::Reweight(reweight) => format!("reweight {}", at(&reweight.worker)),
+        Request::ReportBusyPort(busy) => format!("busy {}", busy.port),
     }
 }
 

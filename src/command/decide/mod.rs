@@ -1,10 +1,12 @@
 //! One wish against one state. An empty answer means that it is so already: every wish can be repeated.
 
+mod host;
 mod register;
+mod watch;
 
 use super::{Command, Rejection, RejectionCode, check};
-use crate::events::event::{DisconnectCause, HostReport, Lease, RemovalCause, UpdateRejection};
-use crate::events::{Event, HostName, ReplicaId, SessionId, Timestamp, WorkerKey, WorkerRef};
+use crate::events::event::{DisconnectCause, Lease, RemovalCause, UpdateRejection};
+use crate::events::{Event, ReplicaId, SessionId, Timestamp, WorkerKey, WorkerRef};
 use crate::projection::state::{Link, Phase, RejectionKey, Stale, State, Worker};
 
 /// How many starts of the control plane a worker may leave unanswered: a worker that nobody has heard of through
@@ -22,13 +24,20 @@ const DRAIN_MS_MAX: u32 = 3_600_000;
 pub fn decide(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     match command {
         Command::StartReplica { replica, version } => Ok(start(state, replica, version)),
-        Command::ReportHost { host, report } => report_host(state, host, report),
+        Command::ReportHost { host, report } => host::report(state, host, report),
         Command::Register(wish) => register::register(state, wish, now),
         Command::Rejoin { worker, session } => rejoin(state, worker, session),
         Command::Ready { worker } => ready(state, worker),
         Command::Unready { worker, reason } => unready(state, worker, reason),
         Command::Drain { worker, reason, drain_ms } => drain(state, worker, reason, *drain_ms),
         Command::Remove { worker, cause } => remove(state, worker, cause),
+        Command::ReportHealth { worker, source, verdict, reason } => {
+            watch::report_health(state, worker, source, *verdict, reason)
+        }
+        Command::Reweight { worker, weight } => watch::reweight(state, worker, *weight),
+        Command::ReportBusyPort { host, port } => host::report_busy(state, host, *port, now),
+        Command::DrainHost { host, reason, drain_ms } => host::drain(state, host, reason, *drain_ms),
+        Command::RemoveHost { host } => host::remove(state, host),
         Command::CloseSession { session, cause } => Ok(close_session(state, session, *cause)),
         Command::EndGrace { worker } => Ok(end_grace(state, worker)),
         Command::EndRejoin => Ok(end_rejoin(state)),
@@ -45,12 +54,6 @@ fn start(state: &State, replica: &ReplicaId, version: &str) -> Vec<Event> {
     let mut events = removals(state, |_, worker| lost(worker).then_some(RemovalCause::DidNotRejoin));
     events.push(Event::ReplicaStarted { replica: replica.clone(), version: version.to_owned() });
     events
-}
-
-fn report_host(state: &State, host: &HostName, report: &HostReport) -> Result<Vec<Event>, Rejection> {
-    check::host_report(report)?;
-    let known = state.hosts().get(host).and_then(|host| host.report.as_ref());
-    Ok(unless(known == Some(report), || Event::HostReported { host: host.clone(), report: report.clone() }))
 }
 
 fn rejoin(state: &State, worker: &WorkerRef, session: &SessionId) -> Result<Vec<Event>, Rejection> {
@@ -74,18 +77,23 @@ fn unready(state: &State, worker: &WorkerRef, reason: &str) -> Result<Vec<Event>
 }
 
 fn drain(state: &State, worker: &WorkerRef, reason: &str, drain_ms: u32) -> Result<Vec<Event>, Rejection> {
-    if drain_ms > DRAIN_MS_MAX {
-        return Err(Rejection::invalid(
-            format!("a drain of {drain_ms} ms is longer than {DRAIN_MS_MAX} ms"),
-            "give an hour at most",
-        ));
-    }
+    check_drain(drain_ms)?;
     let live = live(state, worker)?;
     Ok(unless(matches!(live.phase, Phase::Draining { .. }), || Event::WorkerDraining {
         worker: worker.clone(),
         reason: check::shortened(reason),
         drain_ms,
     }))
+}
+
+fn check_drain(drain_ms: u32) -> Result<(), Rejection> {
+    if drain_ms <= DRAIN_MS_MAX {
+        return Ok(());
+    }
+    Err(Rejection::invalid(
+        format!("a drain of {drain_ms} ms is longer than {DRAIN_MS_MAX} ms"),
+        "give an hour at most",
+    ))
 }
 
 fn remove(state: &State, worker: &WorkerRef, cause: &RemovalCause) -> Result<Vec<Event>, Rejection> {

@@ -6,10 +6,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::Anomaly;
 use crate::events::event::{Endpoint, EndpointAddress, HostReport, Locality, Registration};
 use crate::events::{Envelope, HostName, Offset, PortName, ServiceName, WorkerKey};
 use crate::projection::publication::health;
-use crate::projection::state::{Cluster, ClusterName, Member, PortKey, Published, Service, State, Worker};
+use crate::projection::state::{
+    Cluster, ClusterName, Member, PortKey, Published, Rest, RestCause, Service, State, Worker,
+};
 
 /// Whether no other worker holds any of these addresses or ports, and none is given twice.
 pub(super) fn is_free(state: &State, key: &WorkerKey, registration: &Registration) -> bool {
@@ -29,7 +32,7 @@ pub(super) fn insert(state: &mut State, key: &WorkerKey, worker: Worker) {
     for endpoint in &worker.registration.endpoints {
         if let Some(port) = port_key(key, endpoint) {
             host.next_port = port.number.saturating_add(1);
-            state.released.remove(&port);
+            state.resting.remove(&port);
             state.ports.insert(port, key.clone());
         }
         state.addresses.insert(endpoint.address.clone(), key.clone());
@@ -57,7 +60,8 @@ pub(super) fn remove(state: &mut State, key: &WorkerKey, worker: &Worker, envelo
         state.addresses.remove(&endpoint.address);
         if let Some(port) = port_key(key, endpoint) {
             state.ports.remove(&port);
-            state.released.insert(port, envelope.recorded_at);
+            let rest = Rest { since: envelope.recorded_at, cause: RestCause::Released };
+            state.resting.insert(port, rest);
         }
     }
     forget_in_host(state, key);
@@ -75,6 +79,28 @@ pub(super) fn report_host(state: &mut State, name: &HostName, report: &HostRepor
             publish(state, key, &worker, &report.locality);
         }
     }
+}
+
+/// No new workers are admitted here from now on.
+pub(super) fn drain_host(state: &mut State, name: &HostName, reason: &str) {
+    let mut host = state.hosts.get(name).map(|host| host.as_ref().clone()).unwrap_or_default();
+    host.draining = Some(reason.to_owned());
+    state.hosts.insert(name.clone(), Arc::new(host));
+}
+
+/// Forgets a host on which nobody lives, and the rest of its ports with it.
+pub(super) fn remove_host(state: &mut State, name: &HostName) -> Result<(), Anomaly> {
+    if state.hosts.get(name).is_some_and(|host| !host.workers.is_empty()) {
+        return Err(Anomaly::HostInUse);
+    }
+    state.hosts.remove(name);
+    let first = PortKey { host: name.clone(), number: 0 };
+    let last = PortKey { host: name.clone(), number: u16::MAX };
+    let rested: Vec<PortKey> = state.resting.range(first..=last).map(|(key, _)| key.clone()).collect();
+    for key in &rested {
+        state.resting.remove(key);
+    }
+    Ok(())
 }
 
 fn port_key(key: &WorkerKey, endpoint: &Endpoint) -> Option<PortKey> {
@@ -137,7 +163,7 @@ fn publish(state: &mut State, key: &WorkerKey, worker: &Worker, host_locality: &
         priority: registration.priority,
         locality: registration.locality.as_ref().unwrap_or(host_locality).clone(),
         health,
-        weight: registration.weight,
+        weight: worker.weight,
     });
     for endpoint in &registration.endpoints {
         let name = state.cluster_name(&key.service, &endpoint.port);

@@ -2,10 +2,13 @@
 
 mod index;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::publication::health;
-use super::state::{Link, Phase, RejectionKey, Replica, Served, State, Worker};
+use super::state::{
+    Link, Opinion, Phase, PortKey, RejectionKey, Replica, Rest, RestCause, Served, State, Worker,
+};
 use crate::events::event::{Registration, UpdateRejection};
 use crate::events::{Envelope, Event, Generation, WorkerKey, WorkerRef};
 
@@ -35,6 +38,9 @@ pub enum Anomaly {
     /// It gives an address or a port of a host that another worker holds, or gives one twice.
     #[error("another worker holds one of its addresses or ports")]
     AddressTaken,
+    /// It removes a host on which workers live.
+    #[error("workers live on the host")]
+    HostInUse,
     /// It would bring a draining worker back.
     #[error("the worker is draining")]
     Draining,
@@ -92,6 +98,19 @@ fn fold(state: &mut State, envelope: &Envelope) -> Result<(), Anomaly> {
             index::remove(state, &worker.key, &live, envelope);
         }
         Event::UpdateRejected { rejection } => record_rejection(state, rejection),
+        Event::WorkerHealthReported { worker, source, verdict, reason } => {
+            let opinion = Opinion { verdict: *verdict, reason: reason.clone() };
+            change(state, worker, |live| drop(live.verdicts.insert(source.clone(), opinion)))?;
+        }
+        Event::WorkerReweighted { worker, weight } => {
+            change(state, worker, |live| live.weight = *weight)?;
+        }
+        Event::HostDraining { host, reason } => index::drain_host(state, host, reason),
+        Event::HostRemoved { host } => index::remove_host(state, host)?,
+        Event::PortBusy { host, port } => {
+            let key = PortKey { host: host.clone(), number: *port };
+            state.resting.insert(key, Rest { since: envelope.recorded_at, cause: RestCause::Busy });
+        }
     }
     Ok(())
 }
@@ -129,6 +148,8 @@ fn register(
         registered_at: envelope.recorded_at,
         registration: registration.clone(),
         phase: Phase::Registered,
+        weight: registration.weight,
+        verdicts: BTreeMap::new(),
         link: Link::Connected { session: registration.session.clone() },
         missed_rejoins: 0,
     };

@@ -6,7 +6,7 @@ use imbl::OrdSet;
 use serde::{Deserialize, Serialize};
 
 use crate::events::event::{HostReport, Locality, PortRange};
-use crate::events::{HostName, WorkerKey};
+use crate::events::{HostName, Timestamp, WorkerKey};
 
 /// A port of a host: at most one live worker holds it, whatever its service.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -17,6 +17,24 @@ pub struct PortKey {
     pub number: u16,
 }
 
+/// Why a port is not handed out for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rest {
+    /// Since when.
+    pub since: Timestamp,
+    /// Why.
+    pub cause: RestCause,
+}
+
+/// What happened to a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RestCause {
+    /// Its owner gave it back.
+    Released,
+    /// A stranger was found on it.
+    Busy,
+}
+
 /// A host that reported, or on which a worker lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
@@ -24,6 +42,8 @@ pub struct Host {
     pub report: Option<HostReport>,
     /// Who lives there.
     pub workers: OrdSet<WorkerKey>,
+    /// Why it is being emptied, while it is.
+    pub draining: Option<String>,
     /// Where the search for a free port starts: after the one handed out last, so that a port rests longest.
     pub next_port: u16,
 }

@@ -10,13 +10,12 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
 pub use cluster::{Cluster, ClusterName, Member, Published};
-pub use host::{Host, PortKey};
-pub use worker::{Link, Phase, Served, Worker};
+pub use host::{Host, PortKey, Rest, RestCause};
+pub use worker::{Link, Opinion, Phase, Served, Worker};
 
 use crate::events::event::{EndpointAddress, UpdateRejection};
 use crate::events::{
-    Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, Timestamp, WorkerKey,
-    WorkerRef,
+    Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, WorkerKey, WorkerRef,
 };
 
 /// The state at an offset.
@@ -31,7 +30,7 @@ pub struct State {
     pub(super) services: OrdMap<ServiceName, Arc<Service>>,
     pub(super) workers: OrdMap<WorkerKey, Arc<Worker>>,
     pub(super) ports: OrdMap<PortKey, WorkerKey>,
-    pub(super) released: OrdMap<PortKey, Timestamp>,
+    pub(super) resting: OrdMap<PortKey, Rest>,
     pub(super) addresses: OrdMap<EndpointAddress, WorkerKey>,
     pub(super) sessions: OrdMap<SessionId, OrdSet<WorkerKey>>,
     pub(super) clusters: OrdMap<ClusterName, Arc<Cluster>>,
@@ -138,10 +137,10 @@ impl State {
         &self.ports
     }
 
-    /// When each port that was once held was given back.
+    /// Ports that were given back, or on which a stranger was found, with when.
     #[must_use]
-    pub const fn released(&self) -> &OrdMap<PortKey, Timestamp> {
-        &self.released
+    pub const fn resting(&self) -> &OrdMap<PortKey, Rest> {
+        &self.resting
     }
 
     /// Who holds each address.

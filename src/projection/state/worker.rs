@@ -1,8 +1,11 @@
 //! One live worker.
 
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
-use crate::events::event::{DisconnectCause, Registration};
+use crate::events::event::{DisconnectCause, HealthSource, Registration, Verdict};
 use crate::events::{Generation, SessionId, Timestamp};
 
 /// A worker between its registration and its removal.
@@ -18,8 +21,21 @@ pub struct Worker {
     pub phase: Phase,
     /// Who speaks for it.
     pub link: Link,
+    /// Its share of the load, as it was last set.
+    pub weight: Option<NonZeroU32>,
+    /// What those who watch it say, each its newest.
+    pub verdicts: BTreeMap<HealthSource, Opinion>,
     /// How many starts of the control plane it has not answered with a sign of life.
     pub missed_rejoins: u8,
+}
+
+/// A verdict and its reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opinion {
+    /// What.
+    pub verdict: Verdict,
+    /// In the source's words.
+    pub reason: String,
 }
 
 /// How far a worker has come.
@@ -76,6 +92,12 @@ pub enum Link {
 }
 
 impl Worker {
+    /// The worst that anybody says of it; healthy when nobody says anything.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.verdicts.values().map(|opinion| opinion.verdict).max().unwrap_or(Verdict::Healthy)
+    }
+
     /// The connection that speaks for it, if one does.
     #[must_use]
     pub const fn session(&self) -> Option<&SessionId> {
