@@ -319,7 +319,7 @@ fn any_bad_verdict_takes_a_worker_out_until_its_source_takes_it_back() {
     let mut world = World::default();
     world.wish(&register("web/a@h1", &["http"]));
     let worker = world.current("web/a@h1");
-    let mut says = |world: &mut World, source: HealthSource, verdict| {
+    let says = |world: &mut World, source: HealthSource, verdict| {
         let reason = "rss".to_owned();
         world.wish(&Command::ReportHealth { worker: worker.clone(), source, verdict, reason })
     };

@@ -1,8 +1,11 @@
 //! The model: every life of every worker, worked out from all events each time somebody asks.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 
-use foldplane::events::event::{EndpointAddress, HostReport, Locality, Readiness, Registration};
+use foldplane::events::event::{
+    EndpointAddress, HealthSource, HostReport, Locality, Readiness, Registration, Verdict,
+};
 use foldplane::events::{
     Envelope, Event, Generation, HostName, Offset, PortName, ServiceName, SessionId, Timestamp, WorkerKey,
     WorkerRef,
@@ -47,7 +50,10 @@ pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
                     life.said.push(event);
                 }
             }
-            Event::WorkerDisconnected { worker, .. } | Event::WorkerReconnected { worker, .. } => {
+            Event::WorkerDisconnected { worker, .. }
+            | Event::WorkerReconnected { worker, .. }
+            | Event::WorkerHealthReported { worker, .. }
+            | Event::WorkerReweighted { worker, .. } => {
                 if let Some(life) = meant(&mut lives, worker) {
                     life.said.push(event);
                 }
@@ -60,7 +66,11 @@ pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
             Event::ReplicaStarted { .. } => {
                 lives.iter_mut().filter(|life| life.ended.is_none()).for_each(|life| life.said.push(event));
             }
-            Event::HostReported { .. } | Event::UpdateRejected { .. } => {}
+            Event::HostReported { .. }
+            | Event::UpdateRejected { .. }
+            | Event::HostDraining { .. }
+            | Event::HostRemoved { .. }
+            | Event::PortBusy { .. } => {}
         }
     }
     lives
@@ -147,6 +157,27 @@ impl Life<'_> {
         self.speaker().is_none() && !self.is_disconnected()
     }
 
+    /// What each of those who watch it said last.
+    pub(crate) fn opinions(&self) -> Vec<(&HealthSource, Verdict, &str)> {
+        let mut opinions: Vec<(&HealthSource, Verdict, &str)> = Vec::new();
+        for event in &self.said {
+            if let Event::WorkerHealthReported { source, verdict, reason, .. } = event {
+                opinions.retain(|(known, _, _)| *known != source);
+                opinions.push((source, *verdict, reason));
+            }
+        }
+        opinions
+    }
+
+    /// Its share of the load.
+    pub(crate) fn weight(&self) -> Option<NonZeroU32> {
+        let last = self.said.iter().rev().find_map(|event| match event {
+            Event::WorkerReweighted { weight, .. } => Some(*weight),
+            _ => None,
+        });
+        last.unwrap_or(self.registration.weight)
+    }
+
     /// What is published of it; what was never in does not come in as unhealthy or draining.
     pub(crate) fn health(&self) -> Option<Health> {
         let was_ready = self.said.iter().any(|event| matches!(event, Event::WorkerReady { .. }));
@@ -157,6 +188,9 @@ impl Life<'_> {
             Some(Event::WorkerDraining { .. }) => Health::Draining,
             Some(Event::WorkerUnready { .. }) => Health::Unhealthy,
             _ if self.is_disconnected() => Health::Unhealthy,
+            _ if self.opinions().iter().any(|(_, verdict, _)| *verdict == Verdict::Unhealthy) => {
+                Health::Unhealthy
+            }
             _ => Health::Healthy,
         })
     }
@@ -164,10 +198,22 @@ impl Life<'_> {
 
 /// What a host said last.
 pub(crate) fn report<'a>(events: &'a [Envelope], name: &HostName) -> Option<&'a HostReport> {
-    events.iter().rev().find_map(|envelope| match &envelope.event {
-        Event::HostReported { host, report } if host == name => Some(report),
+    let last = events.iter().rev().find_map(|envelope| match &envelope.event {
+        Event::HostReported { host, report } if host == name => Some(Some(report)),
+        Event::HostRemoved { host } if host == name => Some(None),
         _ => None,
-    })
+    });
+    last.flatten()
+}
+
+/// Whether the host is being emptied, as was said since it was last removed.
+pub(crate) fn is_emptied(events: &[Envelope], name: &HostName) -> bool {
+    let last = events.iter().rev().find_map(|envelope| match &envelope.event {
+        Event::HostDraining { host, .. } if host == name => Some(true),
+        Event::HostRemoved { host } if host == name => Some(false),
+        _ => None,
+    });
+    last == Some(true)
 }
 
 /// Where a host stands.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use foldplane::command::{Command, PortRequest, Registering, Rejection, RejectionCode};
-use foldplane::events::event::{Endpoint, EndpointAddress, Lease, PortRange, Registration};
-use foldplane::events::{Envelope, Event, Timestamp, WorkerKey, WorkerRef};
+use foldplane::events::event::{Endpoint, EndpointAddress, Lease, PortRange, Registration, Verdict};
+use foldplane::events::{Envelope, Event, HostName, ReplicaId, Timestamp, WorkerKey, WorkerRef};
 
-use crate::dull::{Life, address, addresses, lives, living, report};
+use crate::dull::{Life, address, addresses, is_emptied, lives, living, report};
 
 /// A port rests so long after its owner is gone (design: 30 s).
 const REST_MS: u64 = 30_000;
@@ -34,18 +34,8 @@ fn names(events: &[Event]) -> Vec<&'static str> {
 
 fn expected(events: &[Envelope], command: &Command) -> Result<Vec<&'static str>, RejectionCode> {
     let living = living(events);
-    let unless = |already: bool, name: &'static str| if already { vec![] } else { vec![name] };
     Ok(match command {
-        Command::StartReplica { replica, .. } => {
-            let newest = events.iter().rev().find_map(|envelope| match &envelope.event {
-                Event::ReplicaStarted { replica, .. } => Some(replica),
-                _ => None,
-            });
-            let lost =
-                living.iter().filter(|l| l.is_awaited() && l.missed_starts() >= STARTS_MISSED_MAX).count();
-            let told = [vec!["WorkerRemoved"; lost], vec!["ReplicaStarted"]].concat();
-            if newest == Some(replica) { vec![] } else { told }
-        }
+        Command::StartReplica { replica, .. } => start(events, replica),
         Command::ReportHost { host, report: said } => {
             unless(report(events, host) == Some(said), "HostReported")
         }
@@ -82,6 +72,24 @@ fn expected(events: &[Envelope], command: &Command) -> Result<Vec<&'static str>,
         Command::EndRejoin => {
             living.iter().filter(|life| life.is_awaited()).map(|_| "WorkerRemoved").collect()
         }
+        Command::ReportHealth { worker, source, verdict, reason } => {
+            let opinions = the(&living, worker)?.opinions();
+            let known = opinions.iter().find(|(known, _, _)| *known == source);
+            let well = *verdict == Verdict::Healthy;
+            let same = known.is_some_and(|(_, said, why)| said == verdict && (why == reason || well));
+            unless(same || (known.is_none() && well), "WorkerHealthReported")
+        }
+        Command::Reweight { worker, weight } => {
+            unless(the(&living, worker)?.weight() == *weight, "WorkerReweighted")
+        }
+        Command::ReportBusyPort { host, port } => {
+            let last = events.last().map(|envelope| &envelope.event);
+            let same = Event::PortBusy { host: host.clone(), port: port.get() };
+            known_host(events, host)?;
+            unless(last == Some(&same), "PortBusy")
+        }
+        Command::DrainHost { host, .. } => drain_host(events, host)?,
+        Command::RemoveHost { host } => remove_host(events, host),
         Command::RecordRejection { rejection } => {
             let known = events.iter().rev().find_map(|envelope| match &envelope.event {
                 Event::UpdateRejected { rejection: known } if known.node == rejection.node => Some(known),
@@ -90,6 +98,49 @@ fn expected(events: &[Envelope], command: &Command) -> Result<Vec<&'static str>,
             unless(known.is_some_and(|known| known.version == rejection.version), "UpdateRejected")
         }
     })
+}
+
+fn unless(already: bool, name: &'static str) -> Vec<&'static str> {
+    if already { vec![] } else { vec![name] }
+}
+
+fn start(events: &[Envelope], replica: &ReplicaId) -> Vec<&'static str> {
+    let newest = events.iter().rev().find_map(|envelope| match &envelope.event {
+        Event::ReplicaStarted { replica, .. } => Some(replica),
+        _ => None,
+    });
+    if newest == Some(replica) {
+        return vec![];
+    }
+    let lost = |life: &Life<'_>| life.is_awaited() && life.missed_starts() >= STARTS_MISSED_MAX;
+    let lost = living(events).iter().filter(|life| lost(life)).count();
+    [vec!["WorkerRemoved"; lost], vec!["ReplicaStarted"]].concat()
+}
+
+fn drain_host(events: &[Envelope], host: &HostName) -> Result<Vec<&'static str>, RejectionCode> {
+    known_host(events, host)?;
+    let serving = |life: &Life<'_>| life.key.host == *host && !life.is_draining();
+    let serving = living(events).iter().filter(|life| serving(life)).count();
+    Ok([unless(is_emptied(events, host), "HostDraining"), vec!["WorkerDraining"; serving]].concat())
+}
+
+fn remove_host(events: &[Envelope], host: &HostName) -> Vec<&'static str> {
+    if known_host(events, host).is_err() {
+        return vec![];
+    }
+    let there = living(events).iter().filter(|life| life.key.host == *host).count();
+    [vec!["WorkerRemoved"; there], vec!["HostRemoved"]].concat()
+}
+
+/// A host is known from its first report, worker or emptying until it is removed.
+fn known_host(events: &[Envelope], name: &HostName) -> Result<(), RejectionCode> {
+    let last = events.iter().rev().find_map(|envelope| match &envelope.event {
+        Event::HostReported { host, .. } | Event::HostDraining { host, .. } if host == name => Some(true),
+        Event::WorkerRegistered { worker, .. } if worker.host == *name => Some(true),
+        Event::HostRemoved { host } if host == name => Some(false),
+        _ => None,
+    });
+    if last == Some(true) { Ok(()) } else { Err(RejectionCode::UnknownHost) }
 }
 
 fn end_of_connection(life: &Life<'_>) -> &'static str {
@@ -177,7 +228,11 @@ fn check_registering(events: &[Envelope], wish: &Registering, now: Timestamp, an
             RejectionCode::PortTaken => assert!(taken, "{rejection}"),
             RejectionCode::PortsExhausted => assert!(exhausted, "{rejection}"),
             RejectionCode::AddressTaken => assert!(address_may_be_taken(events, wish), "{rejection}"),
-            RejectionCode::UnknownWorker | RejectionCode::StaleGeneration | RejectionCode::Draining => {
+            RejectionCode::HostDraining => assert!(is_emptied(events, &wish.worker.host), "{rejection}"),
+            RejectionCode::UnknownWorker
+            | RejectionCode::StaleGeneration
+            | RejectionCode::Draining
+            | RejectionCode::UnknownHost => {
                 panic!("no reason to refuse a registration: {rejection}")
             }
         },
