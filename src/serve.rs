@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a shell: it starts everything")]
 
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::server::NamedService;
@@ -10,11 +11,18 @@ use crate::api::{self, Sources};
 use crate::command::Command;
 use crate::config::Config;
 use crate::engine::{self, Handle, Settings, SubmitError};
+use crate::events::event::UpdateRejection;
 use crate::events::log::{EventLog, LogError, SledLog, SledOptions};
 use crate::events::{Actor, ReplicaId};
 use crate::ingest::Ingest;
+use crate::listen::{self, Limits};
 use crate::projection::state::State;
 use crate::proto::workers_server::WorkersServer;
+use crate::xds::{self, Ledger};
+
+/// How many refusals of proxies may wait to be recorded: each is recorded once a node, type and version, so that this
+/// is a whole fleet refusing at once.
+const REJECTIONS_WAITING_MAX: usize = 1024;
 
 /// Where to listen: bound, so that a port in use is found before anything is written.
 #[derive(Debug)]
@@ -58,30 +66,60 @@ pub async fn serve<R>(
     let (handle, writer) = engine::engine(Box::new(log), start.snapshot, settings, engine::wall_clock);
     // The writer outlives the doors, so that what came in last is still written.
     let writer_shutdown = CancellationToken::new();
-    let mut tasks = JoinSet::new();
-    tasks.spawn(writer.run(writer_shutdown.clone()));
+    let mut writer = tokio::spawn(writer.run(writer_shutdown.clone()));
     record_start(&handle).await?;
 
-    let ingest = Ingest::new(handle.clone(), shutdown.clone());
-    let router = api::router(Sources { handle: handle.clone() });
-    let router =
-        router.route_service(&format!("/{}/{{*method}}", WorkersServer::<Ingest>::NAME), ingest.service());
-    let stop = shutdown.clone();
-    let api = axum::serve(doors.api, router).with_graceful_shutdown(async move { stop.cancelled().await });
-    let api = tokio::spawn(async move { api.await });
-    let _ = doors.xds;
-
+    let mut open = OpenDoors::new(&handle, doors, &shutdown);
     handle.doors_are_open();
     let result = opened().await;
-    tokio::select! {
-        () = shutdown.cancelled() => {}
-        _ = tasks.join_next() => return Err(Fault::Writer),
-    }
-    ingest.ended().await;
-    let _ = api.await;
+    let outcome = tokio::select! {
+        () = shutdown.cancelled() => Ok(result),
+        _ = &mut writer => Err(Fault::Writer),
+    };
+    shutdown.cancel();
+    open.closed().await;
     writer_shutdown.cancel();
-    while tasks.join_next().await.is_some() {}
-    Ok(result)
+    if outcome.is_ok() {
+        writer.await.map_err(|_| Fault::Writer)?;
+    }
+    outcome
+}
+
+/// Everything that talks to somebody.
+struct OpenDoors {
+    ingest: Ingest,
+    tasks: JoinSet<()>,
+}
+
+impl OpenDoors {
+    fn new(handle: &Handle, doors: Doors, shutdown: &CancellationToken) -> Self {
+        let mut tasks = JoinSet::new();
+        let ledger = Ledger::default();
+        let (rejections, refused) = mpsc::channel(REJECTIONS_WAITING_MAX);
+        tasks.spawn(record_rejections(handle.clone(), refused));
+        let xds = xds::router(handle.resources(), ledger.clone(), rejections, shutdown.clone());
+        tasks.spawn(listen::serve(doors.xds, xds, shutdown.clone(), Limits::default()));
+
+        let ingest = Ingest::new(handle.clone(), shutdown.clone());
+        let sessions = format!("/{}/{{*method}}", WorkersServer::<Ingest>::NAME);
+        let api = api::router(Sources { handle: handle.clone(), ledger })
+            .route_service(&sessions, ingest.service());
+        tasks.spawn(listen::serve(doors.api, api, shutdown.clone(), Limits::default()));
+        Self { ingest, tasks }
+    }
+
+    /// Waits until everybody has gone; the listeners close what stays too long.
+    async fn closed(&mut self) {
+        self.ingest.ended().await;
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+/// What proxies refuse becomes a fact.
+async fn record_rejections(handle: Handle, mut refused: mpsc::Receiver<UpdateRejection>) {
+    while let Some(rejection) = refused.recv().await {
+        handle.notify(Actor::System, Command::RecordRejection { rejection }).await;
+    }
 }
 
 async fn record_start(handle: &Handle) -> Result<(), Fault> {

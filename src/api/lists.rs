@@ -5,6 +5,7 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 
+use super::proxies::{self, ProxyView};
 use super::views::{self, EndpointView, Listing, ServiceView, StateView, WorkerView};
 use super::{Problem, Sources};
 use crate::engine::Storage;
@@ -64,6 +65,11 @@ pub(super) async fn endpoints(
         listing.items.retain(|endpoint| (endpoint.health == HealthStatus::Healthy) == ready);
     }
     Ok(Json(listing))
+}
+
+pub(super) async fn proxies(State(sources): State<Sources>) -> Json<Listing<ProxyView>> {
+    let offset = sources.handle.snapshot().offset().get();
+    Json(Listing { offset, items: proxies::views(&sources.ledger) })
 }
 
 pub(super) async fn state(State(sources): State<Sources>) -> Json<StateView> {

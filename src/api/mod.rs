@@ -4,6 +4,7 @@
 mod events;
 mod lists;
 mod problem;
+pub mod proxies;
 pub mod views;
 
 use axum::Router;
@@ -13,12 +14,15 @@ use axum::routing::get;
 pub use problem::Problem;
 
 use crate::engine::Handle;
+use crate::xds::Ledger;
 
 /// What the handlers look at.
 #[derive(Clone, Debug)]
 pub struct Sources {
     /// Snapshots and the log.
     pub handle: Handle,
+    /// Who was sent what.
+    pub ledger: Ledger,
 }
 
 /// Every route, relative to the root of the API listener.
@@ -29,6 +33,7 @@ pub fn router(sources: Sources) -> Router {
         .route("/v1/services", get(lists::services))
         .route("/v1/workers", get(lists::workers))
         .route("/v1/endpoints", get(lists::endpoints))
+        .route("/v1/proxies", get(lists::proxies))
         .route("/v1/state", get(lists::state))
         .route("/v1/events", get(events::events))
         .fallback(unknown)

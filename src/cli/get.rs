@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use super::fetch::Server;
 use super::out::{self, Format};
 use super::{Exit, Failure, block_on, lists};
+use crate::api::proxies::ProxyView;
 use crate::api::views::{EndpointView, Listing, ServiceView, WorkerView};
 
 /// Ask a running control plane for lists.
@@ -42,6 +43,8 @@ enum What {
         #[arg(long)]
         ready: bool,
     },
+    /// Proxies and gRPC clients, with what each was sent and has accepted
+    Proxies,
 }
 
 impl Get {
@@ -56,6 +59,10 @@ impl Get {
                     let query = narrowed(service.as_ref());
                     let listing: Listing<WorkerView> = self.server.get("/v1/workers", &query).await?;
                     out::data(&lists::workers(&listing, self.output)?)
+                }
+                What::Proxies => {
+                    let listing: Listing<ProxyView> = self.server.get("/v1/proxies", &[]).await?;
+                    out::data(&lists::proxies(&listing, self.output)?)
                 }
                 What::Endpoints { service, ready } => self.endpoints(service.as_ref(), *ready).await,
             }

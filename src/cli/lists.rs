@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::out::{Format, json, lines, table};
+use crate::api::proxies::{ProxyTypeView, ProxyView};
 use crate::api::views::{EndpointView, Listing, ServiceView, WorkerView};
 
 pub(super) fn services(listing: &Listing<ServiceView>, format: Format) -> Result<String, Failure> {
@@ -66,6 +67,55 @@ pub(super) fn endpoints(listing: &Listing<EndpointView>, format: Format) -> Resu
                     item.locality.zone.clone(),
                 ]
             }),
+        ),
+    })
+}
+
+/// One line a stream; wide is one line a type of a stream.
+pub(super) fn proxies(listing: &Listing<ProxyView>, format: Format) -> Result<String, Failure> {
+    let rejected = |item: &ProxyTypeView| item.rejected.as_ref().map(|why| why.version.clone());
+    Ok(match format {
+        Format::Json => json(listing)?,
+        Format::Text => lines(listing.items.iter().map(|item| &item.node)),
+        Format::Table => table(
+            ["NODE", "PROGRAM", "STREAM", "LAG", "CDS", "EDS", "REJECTED"],
+            listing.items.iter().map(|item| {
+                let acked = |name: &str| {
+                    let of_type = item.types.iter().find(|of_type| of_type.r#type == name);
+                    of_type.and_then(|of_type| of_type.acked.clone()).unwrap_or_default()
+                };
+                let stream = format!("{} {}", item.service, item.variant);
+                let rejected = item.types.iter().filter_map(rejected).count().to_string();
+                let lag = item.lag.to_string();
+                [
+                    item.node.clone(),
+                    item.user_agent.clone(),
+                    stream,
+                    lag,
+                    acked("CDS"),
+                    acked("EDS"),
+                    rejected,
+                ]
+            }),
+        ),
+        Format::Wide => table(
+            ["NODE", "PEER", "TYPE", "WANTS", "SENT", "ACKED", "REJECTED", "WHY"],
+            listing.items.iter().flat_map(|item| item.types.iter().map(move |of_type| (item, of_type))).map(
+                |(item, of_type)| {
+                    let wants = if of_type.wildcard { "*".to_owned() } else { of_type.names.join(",") };
+                    let why = of_type.rejected.as_ref().map(|rejected| rejected.message.clone());
+                    [
+                        item.node.clone(),
+                        item.peer.clone().unwrap_or_default(),
+                        of_type.r#type.clone(),
+                        wants,
+                        of_type.sent.clone().unwrap_or_default(),
+                        of_type.acked.clone().unwrap_or_default(),
+                        rejected(of_type).unwrap_or_default(),
+                        why.unwrap_or_default(),
+                    ]
+                },
+            ),
         ),
     })
 }

@@ -49,7 +49,7 @@ impl Serve {
         let config = self.config()?;
         block_on(async move {
             let shutdown = CancellationToken::new();
-            let doors = Doors { xds: bind("xds", config.xds).await?, api: bind("api", config.api).await? };
+            let doors = Doors { xds: bind("xds", config.xds)?, api: bind("api", config.api)? };
             let lines = format!("xds {}\napi http://{}\n", address(&doors.xds)?, address(&doors.api)?);
             let open = async || out::data(&lines);
             stop_on_signals(shutdown.clone())?;
@@ -77,8 +77,8 @@ impl Serve {
     }
 }
 
-async fn bind(door: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).await.map_err(|fault| {
+fn bind(door: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
+    crate::listen::bind(address).map_err(|fault| {
         let kind = fault.kind();
         let why = if kind == ErrorKind::AddrInUse {
             "another program listens there: stop it, or "

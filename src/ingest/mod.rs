@@ -8,6 +8,7 @@ mod session;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::extract::ConnectInfo;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -83,6 +84,6 @@ impl Workers for Ingest {
 }
 
 fn peer<T>(request: &Request<T>) -> String {
-    let known = request.extensions().get::<SocketAddr>().copied().or_else(|| request.remote_addr());
+    let known = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0);
     known.map_or_else(|| "unknown".to_owned(), |address| address.to_string())
 }
