@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::projection::resources::TypeUrl;
 use crate::xds::Ledger;
-use crate::xds::ledger::StreamStatus;
-use crate::xds::protocol::{Served, TypeStatus, Variant};
+use crate::xds::ledger::{Served, StreamStatus, TypeStatus, Variant};
 
 /// One open stream of a proxy or gRPC client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

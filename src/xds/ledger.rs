@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::node::Node;
-use super::protocol::{Machine, Rejection, Served, StreamId, TypeStatus, Variant};
+use super::protocol::{Machine, Rejection, StreamId};
+pub use super::protocol::{Served, TypeStatus, Variant};
 use crate::events::event::UpdateRejection;
 use crate::events::{Offset, Timestamp};
 use crate::projection::resources::{Resources, TypeUrl};
