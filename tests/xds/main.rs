@@ -9,7 +9,9 @@
     reason = "tests are a shell, and a helper that fails must say so at once"
 )]
 
+mod envoy;
 mod script;
+mod server;
 mod world;
 
 mod answers;
@@ -17,3 +19,4 @@ mod order;
 mod pushing;
 mod refusals;
 mod wildcard;
+mod with_envoy;

@@ -1,17 +1,15 @@
 //! EDS: one load assignment.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use envoy_types::pb::envoy::config::core::v3 as core;
-use envoy_types::pb::envoy::config::core::v3::socket_address::PortSpecifier;
 use envoy_types::pb::envoy::config::endpoint::v3 as pb;
-use envoy_types::pb::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
 use envoy_types::pb::google::protobuf::UInt32Value;
 
 use super::{Cluster, ClusterName, weights};
 use crate::events::event::{EndpointAddress, Locality};
 use crate::projection::HealthStatus;
+use crate::projection::resources::builders;
 use crate::projection::state::Published;
 
 /// The published members of one locality, by address.
@@ -85,23 +83,8 @@ fn endpoint(address: &EndpointAddress, published: &Published, weight: u32) -> pb
         }
         .into(),
         load_balancing_weight: published.weight.map(|_| UInt32Value { value: weight }),
-        host_identifier: Some(HostIdentifier::Endpoint(pb::Endpoint {
-            address: Some(match address {
-                EndpointAddress::Ip(address) => socket_address(*address),
-            }),
-            ..pb::Endpoint::default()
-        })),
-        ..pb::LbEndpoint::default()
-    }
-}
-
-fn socket_address(address: SocketAddr) -> core::Address {
-    core::Address {
-        address: Some(core::address::Address::SocketAddress(core::SocketAddress {
-            // IPv6 without brackets (xds-rules 26).
-            address: address.ip().to_string(),
-            port_specifier: Some(PortSpecifier::PortValue(u32::from(address.port()))),
-            ..core::SocketAddress::default()
-        })),
+        ..match address {
+            EndpointAddress::Ip(address) => builders::endpoint(*address),
+        }
     }
 }

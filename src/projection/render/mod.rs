@@ -1,13 +1,11 @@
 //! From a state to what clients are sent. The same state gives the same bytes, everywhere and for ever.
 
-mod cluster;
 mod endpoints;
-mod grpc;
 mod weights;
 
 use imbl::ordmap::DiffItem;
 
-use super::resources::{Resource, ResourceName, Resources, ResourcesBuilder, TypeUrl};
+use super::resources::{Resource, ResourceName, Resources, ResourcesBuilder, TypeUrl, builders};
 use super::state::{Cluster, ClusterName, State};
 
 /// The types of which each cluster has a resource that comes, changes and goes with it.
@@ -50,9 +48,17 @@ pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
 /// A cluster and the way to it that proxyless gRPC takes.
 fn put_cluster(resources: &mut ResourcesBuilder, name: &ClusterName, cluster: &Cluster) {
     let (text, offset) = (name.as_str(), cluster.changed);
-    resources.of(TypeUrl::Cluster).insert(Resource::encode(text, offset, &cluster::message(name)));
-    resources.of(TypeUrl::Listener).insert(Resource::encode(text, offset, &grpc::listener(name)));
-    resources.of(TypeUrl::RouteConfiguration).insert(Resource::encode(text, offset, &grpc::route(name)));
+    resources.of(TypeUrl::Cluster).insert(Resource::encode(text, offset, &builders::cluster(text)));
+    resources.of(TypeUrl::Listener).insert(Resource::encode(
+        text,
+        offset,
+        &builders::api_listener(text, text),
+    ));
+    resources.of(TypeUrl::RouteConfiguration).insert(Resource::encode(
+        text,
+        offset,
+        &builders::route(text, text),
+    ));
 }
 
 fn put_endpoints(resources: &mut ResourcesBuilder, name: &ClusterName, cluster: &Cluster) {

@@ -4,6 +4,8 @@
 //! changed. The xDS room needs nothing else: a program with resources of its own builds one with
 //! [`Resources::builder`] and serves it.
 
+pub mod builders;
+
 mod digest;
 mod links;
 mod resource;

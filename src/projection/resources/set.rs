@@ -5,7 +5,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use imbl::ordmap::DiffItem;
 
-use super::{Resource, ResourceName, SetDigest, TypeUrl, Version};
+use super::{Resource, ResourceName, Served, SetDigest, TypeUrl, Version};
 use crate::events::Offset;
 
 /// All resources of one type. Cheap to clone: clones share their structure.
@@ -149,6 +149,23 @@ impl ResourcesBuilder {
             TypeUrl::Listener => listeners,
             TypeUrl::RouteConfiguration => routes,
         }
+    }
+
+    /// Puts a message in, as changed by the event at this builder's offset. One with the bytes that are there keeps
+    /// its version, so that nobody is sent it again (xds-rules 2).
+    pub fn put<M: prost::Message + Served>(&mut self, name: &str, message: &M) {
+        let resource = Resource::encode(name, self.0.offset, message);
+        let set = self.of(M::TYPE_URL);
+        let same = set.get(name).is_some_and(|held| held.version.digest == resource.version.digest);
+        if !same {
+            set.insert(resource);
+        }
+    }
+
+    /// Takes a resource out, by the event at this builder's offset.
+    pub fn take(&mut self, type_url: TypeUrl, name: &str) {
+        let offset = self.0.offset;
+        self.of(type_url).remove(&ResourceName::new(name), offset);
     }
 
     /// The finished resources.
