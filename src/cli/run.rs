@@ -55,11 +55,17 @@ pub(super) struct Run {
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     metadata: Vec<(String, String)>,
     /// When it can serve [default: port if it has one, else now]
-    #[arg(long, value_name = "SIGN")]
-    ready: Option<Ready>,
+    ///
+    /// now: once it runs; port: once it listens on all its ports; notify: once it sends READY=1 to NOTIFY_SOCKET
+    /// (sd_notify); http:PATH: once GET PATH on its first port succeeds, asked until then only.
+    #[arg(long, value_name = "now|port|notify|http:PATH", value_parser = ready)]
+    ready: Option<ReadyBy>,
     /// How long it may take until it can serve, in seconds; then it is stopped
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     ready_within: Duration,
+    /// How often it has to send WATCHDOG=1 to NOTIFY_SOCKET, in seconds; if it does not, it is aborted
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    watchdog: Option<Duration>,
     /// How long requests in flight have before it is asked to stop, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     drain: Duration,
@@ -77,14 +83,6 @@ pub(super) struct Run {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Ready {
-    /// Once it runs
-    Now,
-    /// Once it listens on all its ports
-    Port,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -115,11 +113,10 @@ impl Run {
     fn plan(self) -> Result<Plan, Failure> {
         check_variables(&self.port)?;
         let ready = match self.ready {
-            Some(Ready::Now) => ReadyBy::Now,
-            Some(Ready::Port) if self.port.is_empty() => {
-                return Err(Failure::usage("--ready port needs a --port").hint("give one, or --ready now"));
+            Some(ReadyBy::Listening | ReadyBy::Answering(_)) if self.port.is_empty() => {
+                return Err(Failure::usage("this --ready needs a --port").hint("give one, or --ready now"));
             }
-            Some(Ready::Port) => ReadyBy::Listening,
+            Some(sign) => sign,
             None if self.port.is_empty() => ReadyBy::Now,
             None => ReadyBy::Listening,
         };
@@ -139,6 +136,7 @@ impl Run {
             server: self.server.server,
             ready,
             ready_within: self.ready_within,
+            watchdog: self.watchdog,
             drain: self.drain,
             stop_within: self.stop_within,
             restart,
@@ -152,6 +150,9 @@ fn failure(error: agent::RunError) -> Failure {
     match error {
         agent::RunError::Server(_) => Failure::usage(error.to_string()).hint("give a URL with --server"),
         agent::RunError::Signals(source) => Failure::fault("signals cannot be caught").because(source),
+        agent::RunError::Mailbox(source) => {
+            Failure::fault("the socket for the worker's reports cannot be made").because(source)
+        }
     }
 }
 
@@ -191,6 +192,17 @@ fn port(text: &str) -> Result<PlannedPort, String> {
     };
     let name = PortName::new(name).map_err(|invalid| invalid.to_string())?;
     Ok(PlannedPort { name: name.to_string(), number })
+}
+
+fn ready(text: &str) -> Result<ReadyBy, String> {
+    match (text, text.strip_prefix("http:")) {
+        ("now", _) => Ok(ReadyBy::Now),
+        ("port", _) => Ok(ReadyBy::Listening),
+        ("notify", _) => Ok(ReadyBy::Telling),
+        (_, Some(path)) if path.starts_with('/') => Ok(ReadyBy::Answering(path.to_owned())),
+        (_, Some(_)) => Err("the path starts with '/', as in http:/healthz".to_owned()),
+        (_, None) => Err("it is none of now, port, notify, http:PATH".to_owned()),
+    }
 }
 
 fn label(text: &str) -> Result<(String, String), String> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::world::{Server, eventually, runs, worker};
+use crate::world::{Server, runs, worker};
 
 const OPTIONS: [&str; 6] = ["--service", "web", "--id", "a", "--port", "http"];
 
@@ -61,8 +61,7 @@ fn a_worker_that_comes_back_too_late_registers_anew_on_the_port_that_it_has() {
     server.wait_for("WorkerRemoved did not rejoin");
     agent.signal(Signal::SIGCONT);
     let expected = ["WorkerRegistered", "WorkerReady", "WorkerRemoved", "WorkerRegistered", "WorkerReady"];
-    eventually(|| (server.story("a") == expected).then_some(()))
-        .unwrap_or_else(|| panic!("{}", server.log()));
+    server.wait_for_story("a", &expected);
     let log = server.log();
     let after = log.lines().rfind(|line| line.contains("WorkerRegistered web/a@h")).unwrap();
     let port = |line: &str| line.split_once("http=").map(|(_, address)| address.to_owned());

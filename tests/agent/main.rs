@@ -10,5 +10,6 @@
 mod away;
 mod end;
 mod ports;
+mod ready;
 mod session;
 mod world;

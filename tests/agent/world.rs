@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,9 @@ use tempfile::TempDir;
 
 /// How long anything may take on a busy machine.
 const WITHIN: Duration = Duration::from_secs(20);
+
+/// More than any test here needs.
+const PORTS_PER_SERVER: u16 = 12;
 
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -69,14 +73,12 @@ impl Server {
 
     /// Servers of tests that run at the same time know nothing of each other, so each gets ports of its own.
     fn lend_own_ports(&self) {
-        let probe = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        // From the system's own choice (32768 and up) to a hundred below its range, different for each server.
-        let port_first = 20_000 + u32::from(probe % 120) * 100;
+        let port_first = free_block();
         let host = proto::ReportHost {
             host: "h".to_owned(),
             addresses: vec!["127.0.0.1".to_owned()],
-            port_first,
-            port_last: port_first + 99,
+            port_first: port_first.into(),
+            port_last: (port_first + PORTS_PER_SERVER - 1).into(),
             locality: None,
         };
         let config = Config { server: self.url(), host: Some(host), seed: 1 };
@@ -121,6 +123,13 @@ impl Server {
             log.lines().find(|line| words.split(' ').all(|word| line.contains(word))).map(str::to_owned)
         });
         found.unwrap_or_else(|| panic!("no event with {words:?} in\n{log}"))
+    }
+
+    /// Waits until these are the events about a worker.
+    #[track_caller]
+    pub(crate) fn wait_for_story(&self, id: &str, expected: &[&str]) {
+        let told = eventually(|| (self.story(id) == expected).then_some(()));
+        told.unwrap_or_else(|| panic!("expected {expected:?} in\n{}", self.log()));
     }
 
     /// The names of the events about a worker, in order.
@@ -184,6 +193,22 @@ impl Drop for Agent {
     fn drop(&mut self) {
         let _gone = self.process.kill();
         let _reaped = self.process.wait();
+    }
+}
+
+/// Ports of a range that no other test of this run gets, and on which nobody sits.
+fn free_block() -> u16 {
+    const BLOCKS: u16 = 1_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Runs that overlap start at different places.
+    let offset = u16::try_from(std::process::id() % u32::from(BLOCKS)).unwrap();
+    loop {
+        let block = (offset + NEXT.fetch_add(1, Ordering::Relaxed)) % BLOCKS;
+        let first = 20_000 + block * PORTS_PER_SERVER;
+        let free = |port: u16| TcpListener::bind(("0.0.0.0", port)).is_ok();
+        if (first..first + PORTS_PER_SERVER).all(free) {
+            return first;
+        }
     }
 }
 

@@ -41,19 +41,24 @@ impl Assignment {
         self.ports.iter().map(|port| port.address).collect()
     }
 
+    /// Where the worker serves first of all.
+    pub(super) fn first(&self) -> Option<SocketAddr> {
+        self.ports.first().map(|port| port.address)
+    }
+
     /// What the child finds in its environment.
-    pub(super) fn environment(&self, plan: &Plan) -> Vec<(String, String)> {
-        let mut variables = vec![
-            ("FOLDPLANE_SERVICE".to_owned(), plan.service.clone()),
-            ("FOLDPLANE_WORKER".to_owned(), plan.id.clone()),
-            ("FOLDPLANE_GENERATION".to_owned(), self.worker.generation.to_string()),
+    pub(super) fn environment(&self, plan: &Plan) -> Vec<(String, OsString)> {
+        let mut variables: Vec<(String, OsString)> = vec![
+            ("FOLDPLANE_SERVICE".to_owned(), plan.service.clone().into()),
+            ("FOLDPLANE_WORKER".to_owned(), plan.id.clone().into()),
+            ("FOLDPLANE_GENERATION".to_owned(), self.worker.generation.to_string().into()),
         ];
-        if let Some(first) = self.ports.first() {
-            variables.push(("HOST".to_owned(), first.address.ip().to_string()));
-            variables.push(("PORT".to_owned(), first.address.port().to_string()));
+        if let Some(first) = self.first() {
+            variables.push(("HOST".to_owned(), first.ip().to_string().into()));
+            variables.push(("PORT".to_owned(), first.port().to_string().into()));
         }
-        variables
-            .extend(self.ports.iter().map(|port| (variable(&port.name), port.address.port().to_string())));
+        let number = |port: &AssignedPort| port.address.port().to_string().into();
+        variables.extend(self.ports.iter().map(|port| (variable(&port.name), number(port))));
         variables
     }
 
@@ -62,9 +67,9 @@ impl Assignment {
     pub(super) fn command(&self, plan: &Plan) -> Vec<OsString> {
         let mut fills =
             vec![("{service}".to_owned(), plan.service.clone()), ("{worker}".to_owned(), plan.id.clone())];
-        if let Some(first) = self.ports.first() {
-            fills.push(("{port}".to_owned(), first.address.port().to_string()));
-            fills.push(("{host}".to_owned(), first.address.ip().to_string()));
+        if let Some(first) = self.first() {
+            fills.push(("{port}".to_owned(), first.port().to_string()));
+            fills.push(("{host}".to_owned(), first.ip().to_string()));
         }
         let named =
             |port: &AssignedPort| (format!("{{port:{}}}", port.name), port.address.port().to_string());
@@ -131,7 +136,8 @@ mod tests {
     #[test]
     fn the_child_finds_its_ports_and_its_name_in_the_environment() {
         let variables = assigned().environment(&Plan::of(&["server"]));
-        let text: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let text: Vec<String> =
+            variables.iter().map(|(name, value)| format!("{name}={}", value.display())).collect();
         assert_eq!(
             text,
             [

@@ -46,7 +46,7 @@ impl Family {
     pub(super) fn spawn(
         &mut self,
         command: &[OsString],
-        environment: Vec<(String, String)>,
+        environment: Vec<(String, OsString)>,
     ) -> Result<(), Ending> {
         let program = command.first().cloned().unwrap_or_default();
         let shown = program.to_string_lossy();

@@ -6,6 +6,7 @@ mod child;
 mod ending;
 mod launch;
 mod machine;
+mod notify;
 mod plan;
 mod ports;
 mod process;

@@ -32,6 +32,8 @@ pub struct Plan {
     pub ready: ReadyBy,
     /// How long the child may take until it can serve; then it is stopped.
     pub ready_within: Duration,
+    /// How often the child has to say that it is alive, if at all; one that does not is aborted.
+    pub watchdog: Option<Duration>,
     /// How long requests in flight have before the child is asked to stop.
     pub drain: Duration,
     /// How long the child may take to stop; then it is killed.
@@ -68,6 +70,10 @@ pub enum ReadyBy {
     Now,
     /// It can once it listens on all its ports.
     Listening,
+    /// It can once it says so with `sd_notify`.
+    Telling,
+    /// It can once a GET of this path on its first port is answered with success; asked until then only.
+    Answering(String),
 }
 
 /// Whether a child that ended is started again.
@@ -126,6 +132,7 @@ impl Plan {
             server: "http://127.0.0.1:1".to_owned(),
             ready: ReadyBy::Listening,
             ready_within: Duration::from_secs(300),
+            watchdog: None,
             drain: Duration::from_secs(5),
             stop_within: Duration::from_secs(10),
             restart: Restart::Never,

@@ -46,6 +46,21 @@ pub(super) async fn listening(addresses: Vec<SocketAddr>) {
     }
 }
 
+/// Returns once `GET path` is answered with success.
+pub(super) async fn answering(address: SocketAddr, path: String) {
+    let mut wait = LOOK_FIRST;
+    while !answers(address, &path).await {
+        sleep(wait).await;
+        wait = (wait * 2).min(LOOK_LONGEST);
+    }
+}
+
+async fn answers(address: SocketAddr, path: &str) -> bool {
+    // A new connection each time: a server that is starting may close it.
+    let request = reqwest::get(format!("http://{address}{path}"));
+    matches!(timeout(LOOK_MAX, request).await, Ok(Ok(response)) if response.status().is_success())
+}
+
 async fn accepts(address: SocketAddr) -> bool {
     matches!(timeout(LOOK_MAX, TcpStream::connect(address)).await, Ok(Ok(_)))
 }

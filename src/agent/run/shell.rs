@@ -12,8 +12,9 @@ use crate::agent::client::{Client, Config, InvalidServer};
 use super::assignment::Assignment;
 use super::child::Family;
 use super::machine::{Effect, Input, Machine, Timer};
+use super::notify::Mailbox;
 use super::signals::Signals;
-use super::{Launcher, Plan, ports, process};
+use super::{Launcher, Plan, ReadyBy, ports, process};
 
 /// What keeps an agent from starting.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +25,9 @@ pub enum RunError {
     /// The operating system does not let signals be caught.
     #[error("signals cannot be caught, so the worker could not be stopped in order")]
     Signals(#[source] io::Error),
+    /// There is no place for the socket on which the child can report.
+    #[error("the socket for the worker's reports cannot be made in the folder for temporary files")]
+    Mailbox(#[source] io::Error),
 }
 
 /// Runs the plan to its end and returns the exit code: the child's own, 128 and the signal's number if it was
@@ -38,11 +42,13 @@ pub enum RunError {
 pub async fn run(plan: Plan, launcher: Launcher, seed: u64, say: Say) -> Result<u8, RunError> {
     let client = Client::start(&Config { server: plan.server.clone(), host: None, seed })?;
     let signals = Signals::new().map_err(RunError::Signals)?;
+    let mailbox = Mailbox::open().map_err(RunError::Mailbox)?;
     let shell = Shell {
         machine: Machine::new(plan.clone(), process::this(), seed),
         plan,
         client,
         signals,
+        mailbox,
         family: Family::new(launcher),
         timers: BTreeMap::new(),
         say,
@@ -62,6 +68,7 @@ struct Shell {
     plan: Plan,
     client: Client,
     signals: Signals,
+    mailbox: Mailbox,
     family: Family,
     timers: BTreeMap<Timer, Instant>,
     say: Say,
@@ -94,6 +101,7 @@ impl Shell {
             biased;
             ending = self.family.ended() => Input::Exited(ending),
             signal = self.signals.next() => signal,
+            tidings = self.mailbox.next() => Input::Told(tidings),
             Some(notice) = self.client.next() => Input::Notice(notice),
             () = watched(&mut self.watch) => {
                 self.watch = None;
@@ -115,9 +123,7 @@ impl Shell {
                 self.inputs.push_back(taken.map_or(Input::PortsFree, Input::PortTaken));
             }
             Effect::Spawn(assignment) => self.spawn(&assignment),
-            Effect::Watch(assignment) => {
-                self.watch = Some(Box::pin(ports::listening(assignment.addresses())))
-            }
+            Effect::Watch(assignment) => self.watch = self.watch(&assignment),
             Effect::Unwatch => self.watch = None,
             Effect::Signal(signal) => self.family.signal(signal),
             Effect::Arm(timer, after) => {
@@ -131,9 +137,24 @@ impl Shell {
         }
     }
 
+    fn watch(&self, assignment: &Assignment) -> Option<Watch> {
+        match (&self.plan.ready, assignment.first()) {
+            (ReadyBy::Answering(path), Some(address)) => {
+                Some(Box::pin(ports::answering(address, path.clone())))
+            }
+            (ReadyBy::Listening, _) => Some(Box::pin(ports::listening(assignment.addresses()))),
+            (ReadyBy::Now | ReadyBy::Telling | ReadyBy::Answering(_), _) => None,
+        }
+    }
+
     fn spawn(&mut self, assignment: &Assignment) {
         let command = assignment.command(&self.plan);
-        let spawned = self.family.spawn(&command, assignment.environment(&self.plan));
+        let mut environment = assignment.environment(&self.plan);
+        environment.push(("NOTIFY_SOCKET".into(), self.mailbox.path().into()));
+        if let Some(watchdog) = self.plan.watchdog {
+            environment.push(("WATCHDOG_USEC".into(), watchdog.as_micros().to_string().into()));
+        }
+        let spawned = self.family.spawn(&command, environment);
         self.inputs.push_back(match spawned {
             Ok(()) => Input::Spawned,
             Err(ending) => Input::NotSpawned(ending),

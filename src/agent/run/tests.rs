@@ -9,6 +9,7 @@ use crate::proto;
 
 use super::ending::Ending;
 use super::machine::{Effect, Input, Machine, Timer};
+use super::notify::Tiding;
 use super::{Plan, PlannedPort, ReadyBy, Restart};
 
 const A: Ticket = Ticket(1);
@@ -114,6 +115,8 @@ fn lost() -> Input {
 }
 
 const QUIET: &str = "unwatch, disarm ReadySlow, disarm Ready";
+const END: &str = "disarm Forgiven, disarm Watchdog, disarm Stop";
+const HALT: &str = "disarm Drain, disarm Watchdog";
 const LEAVE: &str = "disarm Welcome, disarm Drain, disarm Stop, disarm Restart";
 const FAREWELL: &str = "arm Farewell 2s";
 
@@ -125,7 +128,7 @@ fn the_end_of_the_child_is_told_with_its_exit_code_which_becomes_the_agents() {
         (Ending::Killed(9), "gone signal 9", 137),
     ] {
         let mut world = World::serving(plan());
-        let expected = format!("SIGTERM, {QUIET}, disarm Forgiven, {LEAVE}, {told}, {FAREWELL}");
+        let expected = format!("SIGTERM, {QUIET}, {END}, {LEAVE}, {told}, {FAREWELL}");
         world.expect(Input::Exited(ending), &expected);
         world.expect(gone(Departure::Wished), &format!("finish {code}"));
     }
@@ -195,18 +198,52 @@ fn a_child_that_is_never_ready_is_stopped_and_that_is_a_fault() {
     let mut world = World::starting(plan());
     world.machine.handle(Input::Spawned);
     world.expect(Input::Rang(Timer::ReadySlow), "");
-    world.said("does not listen on its ports yet");
-    let stopping = format!("{QUIET}, disarm Drain, SIGTERM, arm Stop 10s");
+    world.said("once it listens on all its ports");
+    let stopping = format!("{QUIET}, {HALT}, SIGTERM, arm Stop 10s");
     world.expect(Input::Rang(Timer::Ready), &stopping);
     world.machine.handle(Input::Exited(Ending::Killed(15)));
     world.expect(gone(Departure::Wished), "finish 1");
 }
 
 #[test]
+fn a_child_that_tells_is_ready_when_it_says_so_and_unready_when_it_says_so() {
+    let mut world = World::starting(Plan { ready: ReadyBy::Telling, ..plan() });
+    world.expect(Input::Spawned, "arm ReadySlow 10s, arm Ready 300s");
+    world.expect(Input::Told(vec![Tiding::Unready("early".to_owned()), Tiding::Alive]), "");
+    world.expect(Input::Told(vec![Tiding::Ready]), &format!("{QUIET}, arm Forgiven 30s, ready"));
+    world.expect(Input::Told(vec![Tiding::Unready("db".to_owned())]), "unready db");
+    world.expect(Input::Told(vec![Tiding::Ready]), "ready");
+    world.expect(Input::Told(vec![Tiding::Stopping]), &format!("draining 5000 ms, {QUIET}, arm Drain 5s"));
+    world.expect(Input::Told(vec![Tiding::Ready]), "");
+}
+
+#[test]
+fn a_child_that_listens_is_not_ready_because_it_says_so() {
+    let mut world = World::starting(plan());
+    world.machine.handle(Input::Spawned);
+    world.expect(Input::Told(vec![Tiding::Ready]), "");
+}
+
+#[test]
+fn a_child_that_shows_no_sign_of_life_is_unready_then_aborted_then_killed() {
+    let watchdog = Some(Duration::from_secs(4));
+    let mut world =
+        World::starting(Plan { watchdog, ready: ReadyBy::Now, restart: Restart::OnFailure, ..plan() });
+    world.expect(Input::Spawned, &format!("{QUIET}, arm Forgiven 30s, ready, arm Watchdog 4s"));
+    world.expect(Input::Told(vec![Tiding::Alive]), "arm Watchdog 4s");
+    let aborted = "unready no sign of life within its watchdog's time, SIGABRT, arm Stop 10s";
+    world.expect(Input::Rang(Timer::Watchdog), aborted);
+    world.expect(Input::Rang(Timer::Stop), "SIGKILL");
+    let restarted =
+        format!("SIGTERM, {QUIET}, {END}, unready was killed by SIGKILL; restarting, arm Restart");
+    world.expect(Input::Exited(Ending::Killed(9)), &restarted);
+}
+
+#[test]
 fn asked_to_stop_it_drains_then_asks_then_kills() {
     let mut world = World::serving(plan());
     world.expect(Input::Stop(Signal::SIGTERM), &format!("draining 5000 ms, {QUIET}, arm Drain 5s"));
-    world.expect(Input::Rang(Timer::Drain), &format!("{QUIET}, disarm Drain, SIGTERM, arm Stop 10s"));
+    world.expect(Input::Rang(Timer::Drain), &format!("{QUIET}, {HALT}, SIGTERM, arm Stop 10s"));
     world.expect(Input::Rang(Timer::Stop), "SIGKILL");
     world.machine.handle(Input::Exited(Ending::Killed(9)));
     world.expect(gone(Departure::Wished), "finish 137");
@@ -216,13 +253,13 @@ fn asked_to_stop_it_drains_then_asks_then_kills() {
 fn each_further_signal_shortens_the_stop() {
     let mut world = World::serving(plan());
     world.machine.handle(Input::Stop(Signal::SIGINT));
-    world.expect(Input::Stop(Signal::SIGINT), &format!("{QUIET}, disarm Drain, SIGINT, arm Stop 10s"));
+    world.expect(Input::Stop(Signal::SIGINT), &format!("{QUIET}, {HALT}, SIGINT, arm Stop 10s"));
     world.expect(Input::Stop(Signal::SIGINT), "SIGKILL");
 }
 
 #[test]
 fn nobody_drains_who_gets_no_requests_or_whose_proxies_cannot_hear_of_it() {
-    let stopping = format!("{QUIET}, disarm Drain, SIGTERM, arm Stop 10s");
+    let stopping = format!("{QUIET}, {HALT}, SIGTERM, arm Stop 10s");
     let mut world = World::starting(plan());
     world.machine.handle(Input::Spawned);
     world.expect(Input::Stop(Signal::SIGTERM), &stopping);
@@ -243,17 +280,17 @@ fn orders_of_the_control_plane_are_obeyed() {
     let mut world = World::serving(plan());
     let order = Notice::Draining { ticket: A, drain_ms: 700 };
     world.expect(Input::Notice(order), &format!("{QUIET}, arm Drain 0s"));
-    let stopping = format!("{QUIET}, disarm Drain, SIGTERM, arm Stop 10s");
+    let stopping = format!("{QUIET}, {HALT}, SIGTERM, arm Stop 10s");
     world.expect(gone(Departure::Stopped { cause: "drained".to_owned() }), &stopping);
     world.said("drained");
-    let expected = format!("SIGTERM, {QUIET}, disarm Forgiven, {LEAVE}, finish 0");
+    let expected = format!("SIGTERM, {QUIET}, {END}, {LEAVE}, finish 0");
     world.expect(Input::Exited(Ending::Exited(0)), &expected);
 }
 
 #[test]
 fn a_worker_that_was_replaced_stops() {
     let mut world = World::serving(plan());
-    world.expect(gone(Departure::Replaced), &format!("{QUIET}, disarm Drain, SIGTERM, arm Stop 10s"));
+    world.expect(gone(Departure::Replaced), &format!("{QUIET}, {HALT}, SIGTERM, arm Stop 10s"));
     world.said("another worker registered under its name");
 }
 
@@ -287,7 +324,7 @@ fn a_child_that_fails_is_started_again_on_the_same_ports_each_time_later() {
         world.machine.handle(Input::CanServe);
     }
     assert!(waits[5] > waits[0] * 4, "{waits:?}");
-    let expected = format!("SIGTERM, {QUIET}, disarm Forgiven, {LEAVE}, gone code 0, {FAREWELL}");
+    let expected = format!("SIGTERM, {QUIET}, {END}, {LEAVE}, gone code 0, {FAREWELL}");
     world.expect(Input::Exited(Ending::Exited(0)), &expected);
 }
 
@@ -307,6 +344,6 @@ fn signals_that_are_the_childs_business_reach_its_group() {
 fn a_program_that_does_not_exist_ends_the_agent_as_a_shell_would() {
     let missing = Ending::not_run("nowhere", &std::io::ErrorKind::NotFound.into());
     let mut world = World::starting(plan());
-    let expected = format!("SIGTERM, {QUIET}, disarm Forgiven, {LEAVE}, gone code 127, {FAREWELL}");
+    let expected = format!("SIGTERM, {QUIET}, {END}, {LEAVE}, gone code 127, {FAREWELL}");
     world.expect(Input::NotSpawned(missing), &expected);
 }

@@ -3,9 +3,16 @@
 import http.server
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+
+
+def notify(text):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as reports:
+        reports.sendto(text.encode(), os.environ["NOTIFY_SOCKET"])
+
 
 if "--stubborn" in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -25,6 +32,12 @@ if "--fail-once" in sys.argv:
         open(marker, "w").close()
         sys.exit(3)
 time.sleep(0.2)
-http.server.HTTPServer(
+server = http.server.HTTPServer(
     ("127.0.0.1", int(os.environ["PORT"])), http.server.SimpleHTTPRequestHandler
-).serve_forever()
+)
+if "--notify" in sys.argv:
+    signal.signal(signal.SIGUSR1, lambda *_: notify("X_FOLDPLANE_UNREADY=the database is away"))
+    signal.signal(signal.SIGUSR2, lambda *_: notify("READY=1\nSTATUS=back"))
+    signal.signal(signal.SIGHUP, lambda *_: notify("STOPPING=1"))
+    notify("READY=1\nSTATUS=up")
+server.serve_forever()

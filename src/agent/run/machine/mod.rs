@@ -17,6 +17,7 @@ use crate::proto;
 
 use super::assignment::Assignment;
 use super::ending::Ending;
+use super::notify::Tiding;
 use super::{Plan, ReadyBy};
 
 /// How often another port is asked for when a stranger sits on the one that was given.
@@ -116,6 +117,7 @@ impl Machine {
             Input::Spawned => self.spawned(),
             Input::NotSpawned(ending) | Input::Exited(ending) => self.exited(&ending),
             Input::CanServe => self.can_serve(),
+            Input::Told(tidings) => tidings.into_iter().for_each(|tiding| self.told(tiding)),
             Input::Stop(signal) => self.stop(signal),
             Input::Pass(signal) => self.give(Effect::Signal(signal)),
             Input::Rang(timer) => self.rang(timer),
@@ -241,12 +243,33 @@ impl Machine {
         self.phase = Phase::Starting;
         let Some(assignment) = self.assignment.clone() else { return };
         match self.plan.ready {
-            ReadyBy::Now => self.can_serve(),
-            ReadyBy::Listening => {
-                self.give(Effect::Watch(assignment));
-                self.give(Effect::Arm(Timer::ReadySlow, READY_SLOW.min(self.plan.ready_within)));
-                self.give(Effect::Arm(Timer::Ready, self.plan.ready_within));
+            ReadyBy::Now => return self.can_serve(),
+            ReadyBy::Listening | ReadyBy::Answering(_) => self.give(Effect::Watch(assignment)),
+            ReadyBy::Telling => {}
+        }
+        self.give(Effect::Arm(Timer::ReadySlow, READY_SLOW.min(self.plan.ready_within)));
+        self.give(Effect::Arm(Timer::Ready, self.plan.ready_within));
+    }
+
+    fn told(&mut self, tiding: Tiding) {
+        match (tiding, self.phase) {
+            (Tiding::Status(text), _) => self.say(format!("the worker says: {text}")),
+            (Tiding::Ready, Phase::Starting) if self.plan.ready == ReadyBy::Telling => self.can_serve(),
+            (Tiding::Ready, Phase::Serving) => self.give(Effect::Wish(self.ticket, Wish::Ready)),
+            (Tiding::Unready(reason), Phase::Serving) => {
+                self.say(format!("the worker cannot serve now: {reason}"));
+                self.give(Effect::Wish(self.ticket, Wish::Unready { reason }));
             }
+            (Tiding::Stopping, Phase::Serving) => self.drain("the worker is about to end".to_owned()),
+            (Tiding::Alive, Phase::Serving) => self.watch_for_life(),
+            // Before it can serve and after it was asked to end nothing of this changes anything.
+            (Tiding::Ready | Tiding::Unready(_) | Tiding::Stopping | Tiding::Alive, _) => {}
+        }
+    }
+
+    fn watch_for_life(&mut self) {
+        if let Some(every) = self.plan.watchdog {
+            self.give(Effect::Arm(Timer::Watchdog, every));
         }
     }
 
@@ -256,6 +279,7 @@ impl Machine {
             self.forget_readiness();
             self.give(Effect::Arm(Timer::Forgiven, RESTART_FORGIVEN));
             self.give(Effect::Wish(self.ticket, Wish::Ready));
+            self.watch_for_life();
         }
     }
 
@@ -269,7 +293,9 @@ impl Machine {
         // What the child left behind in its group would hold its ports.
         self.give(Effect::Signal(Signal::SIGTERM));
         self.forget_readiness();
-        self.give(Effect::Disarm(Timer::Forgiven));
+        for timer in [Timer::Forgiven, Timer::Watchdog, Timer::Stop] {
+            self.give(Effect::Disarm(timer));
+        }
         match self.phase {
             Phase::Starting | Phase::Serving if ending.restarts(self.plan.restart) => {
                 return self.rest(ending);
@@ -300,7 +326,12 @@ impl Machine {
                 self.leave(UNREACHABLE, None);
             }
             Timer::ReadySlow => {
-                self.say("the worker does not listen on its ports yet; it gets requests once it does");
+                let sign = match &self.plan.ready {
+                    ReadyBy::Now | ReadyBy::Listening => "listens on all its ports".to_owned(),
+                    ReadyBy::Telling => "says READY=1 to NOTIFY_SOCKET".to_owned(),
+                    ReadyBy::Answering(path) => format!("answers GET {path} with success"),
+                };
+                self.say(format!("waiting for the worker: it gets requests once it {sign}"));
             }
             Timer::Ready => {
                 let within = self.plan.ready_within;
@@ -308,6 +339,7 @@ impl Machine {
                 self.verdict = Some(FAULT);
                 self.stop_child(Signal::SIGTERM);
             }
+            Timer::Watchdog => self.abort_child(),
             Timer::Drain => self.stop_child(Signal::SIGTERM),
             Timer::Stop => {
                 let within = self.plan.stop_within;

@@ -7,6 +7,7 @@ use nix::sys::signal::Signal;
 use crate::agent::client::{Notice, Ticket, Wish};
 use crate::agent::run::assignment::Assignment;
 use crate::agent::run::ending::Ending;
+use crate::agent::run::notify::Tiding;
 use crate::proto;
 
 /// What happens.
@@ -26,6 +27,8 @@ pub(in crate::agent::run) enum Input {
     NotSpawned(Ending),
     /// The child can serve.
     CanServe,
+    /// The child says something.
+    Told(Vec<Tiding>),
     /// The child is gone.
     Exited(Ending),
     /// Somebody wants the agent to stop.
@@ -72,6 +75,8 @@ pub(in crate::agent::run) enum Timer {
     ReadySlow,
     /// A child that can serve, at all.
     Ready,
+    /// A sign of life of the child.
+    Watchdog,
     /// The end of requests in flight.
     Drain,
     /// The end of a child that was asked to stop.

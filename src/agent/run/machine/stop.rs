@@ -31,7 +31,10 @@ impl Machine {
     pub(super) fn stop(&mut self, signal: Signal) {
         match self.phase {
             Phase::Registering | Phase::Resting => self.leave(Ending::Killed(signal as i32).code(), None),
-            Phase::Serving if self.link == Link::Open && !self.plan.drain.is_zero() => self.drain(signal),
+            Phase::Serving if self.link == Link::Open && !self.plan.drain.is_zero() => {
+                self.say("draining; another signal stops the worker at once");
+                self.drain(format!("the agent got {signal}"));
+            }
             Phase::Starting | Phase::Serving | Phase::Draining => self.stop_child(signal),
             Phase::Stopping => {
                 self.say("killing the worker");
@@ -41,10 +44,8 @@ impl Machine {
         }
     }
 
-    fn drain(&mut self, signal: Signal) {
+    pub(super) fn drain(&mut self, reason: String) {
         let drain_ms = u32::try_from(self.plan.drain.as_millis()).unwrap_or(u32::MAX);
-        let reason = format!("the agent got {signal}");
-        self.say(format!("draining for {drain_ms} ms; another signal stops the worker at once"));
         self.give(Effect::Wish(self.ticket, Wish::Draining { reason, drain_ms }));
         self.await_drain(self.plan.drain);
     }
@@ -66,10 +67,21 @@ impl Machine {
         self.give(Effect::Arm(Timer::Drain, drain));
     }
 
+    /// The child shows no sign of life. It gets no more requests, and ends as one that failed.
+    pub(super) fn abort_child(&mut self) {
+        self.say("the worker missed its watchdog; aborting it");
+        let reason = "no sign of life within its watchdog's time".to_owned();
+        self.give(Effect::Wish(self.ticket, Wish::Unready { reason }));
+        self.give(Effect::Signal(Signal::SIGABRT));
+        self.give(Effect::Arm(Timer::Stop, self.plan.stop_within));
+    }
+
     pub(super) fn stop_child(&mut self, signal: Signal) {
         self.phase = Phase::Stopping;
         self.forget_readiness();
-        self.give(Effect::Disarm(Timer::Drain));
+        for timer in [Timer::Drain, Timer::Watchdog] {
+            self.give(Effect::Disarm(timer));
+        }
         self.give(Effect::Signal(signal));
         self.give(Effect::Arm(Timer::Stop, self.plan.stop_within));
     }
