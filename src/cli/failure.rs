@@ -84,7 +84,7 @@ impl From<LogError> for Failure {
             LogError::InUse { .. } => {
                 (Exit::Fault, "stop that process, name another folder, or read it over its --server address")
             }
-            LogError::Store { .. } => (
+            LogError::Store { .. } | LogError::Full { .. } => (
                 Exit::Fault,
                 "check that the folder can be written and has space, or name another with --data-dir",
             ),

@@ -12,6 +12,8 @@
 mod bytes;
 mod child;
 mod damage;
+mod degrade;
 mod kill;
+mod replay;
 mod sled;
 mod world;

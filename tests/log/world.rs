@@ -175,3 +175,41 @@ impl Chance {
         (self.0 >> 16).checked_rem(end).unwrap_or(0)
     }
 }
+
+/// Lives of a few workers that follow one another as they would: registered, ready, unready, disconnected, removed.
+pub(crate) fn lives(seed: u64, count: u64) -> Vec<Envelope> {
+    let mut chance = Chance::new(seed);
+    let mut generations = [None; 8];
+    (1..=count)
+        .map(|offset| {
+            let index = chance.below(8) as usize;
+            let event = next_of_life(index, offset, &mut generations[index], &mut chance);
+            Envelope { event, ..envelope(offset) }
+        })
+        .collect()
+}
+
+fn next_of_life(index: usize, offset: u64, generation: &mut Option<u64>, chance: &mut Chance) -> Event {
+    let key = WorkerKey { id: WorkerId::new(&format!("w{index}")).unwrap(), ..worker_ref(1).key };
+    let Some(at) = *generation else {
+        *generation = Some(offset);
+        let address = format!("192.0.2.{index}:{}", 9_000 + index);
+        let endpoint = Endpoint {
+            port: PortName::new("http").unwrap(),
+            address: EndpointAddress::Ip(address.parse().unwrap()),
+        };
+        let registration = Registration { endpoints: vec![endpoint], ..registration() };
+        return Event::WorkerRegistered { worker: key, registration };
+    };
+    let worker = WorkerRef { key, generation: Generation::at(Offset::new(at)) };
+    match chance.below(6) {
+        0 | 1 => Event::WorkerReady { worker },
+        2 => Event::WorkerUnready { worker, reason: "warming".to_owned() },
+        3 => Event::WorkerDraining { worker, reason: "deploy".to_owned(), drain_ms: 10 },
+        4 => Event::WorkerDisconnected { worker, cause: DisconnectCause::Closed },
+        _ => {
+            *generation = None;
+            Event::WorkerRemoved { worker, cause: RemovalCause::Drained }
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use imbl::Vector;
 
-use super::{EventLog, Events, LogError, LogReader, check_follows};
+use super::{EventLog, Events, LogError, LogReader, check_follows, check_within};
 use crate::events::codec::encode_body;
 use crate::events::{Envelope, Head, Offset};
 
@@ -34,8 +34,9 @@ pub struct MemoryLog {
 
 #[derive(Clone, Debug, Default)]
 struct Contents {
-    events: Vector<Arc<Envelope>>,
-    removed: u64,
+    events: Vector<(Arc<Envelope>, Head)>,
+    /// The head before the first of them.
+    removed: Head,
     head: Head,
 }
 
@@ -123,7 +124,7 @@ impl MemoryLog {
 
 impl Contents {
     fn oldest(&self) -> Offset {
-        Offset::new(self.removed).next()
+        self.removed.offset.next()
     }
 }
 
@@ -136,14 +137,21 @@ impl LogReader for MemoryLog {
         self.contents().oldest()
     }
 
+    fn head_at(&self, offset: Offset) -> Result<Head, LogError> {
+        let Contents { events, removed, head } = self.contents().clone();
+        check_within(offset, removed.offset.next(), head.offset)?;
+        let index = usize::try_from(offset.since(removed.offset)).unwrap_or(usize::MAX);
+        Ok(index.checked_sub(1).and_then(|index| events.get(index)).map_or(removed, |(_, head)| *head))
+    }
+
     fn read(&self, from: Offset) -> Result<Events<'_>, LogError> {
         let Contents { events, removed, .. } = self.contents().clone();
-        let oldest = Offset::new(removed).next();
+        let oldest = removed.offset.next();
         if from < oldest {
             return Err(LogError::Gone { requested: from, oldest });
         }
         let skipped = usize::try_from(from.since(oldest)).unwrap_or(usize::MAX).min(events.len());
-        Ok(Box::new(events.skip(skipped).into_iter().map(|envelope| Ok(Envelope::clone(&envelope)))))
+        Ok(Box::new(events.skip(skipped).into_iter().map(|(envelope, _)| Ok(Envelope::clone(&envelope)))))
     }
 }
 
@@ -154,16 +162,18 @@ impl EventLog for MemoryLog {
         if self.writable == Writable::AfterRecovery {
             return Err(LogError::NeedsRecovery);
         }
+        let mut linked = Vector::new();
         for envelope in batch {
             let body = encode_body(envelope)?;
             head = head.link(body.schema, &body.bytes);
+            linked.push_back((Arc::new(envelope.clone()), head));
         }
         if let Err(error) = self.faults.check("append to") {
             self.writable = Writable::AfterRecovery;
             return Err(error);
         }
         let mut contents = self.contents_mut();
-        contents.events.extend(batch.iter().cloned().map(Arc::new));
+        contents.events.append(linked);
         contents.head = head;
         Ok(())
     }
@@ -181,8 +191,10 @@ impl EventLog for MemoryLog {
         let keep_from = keep_from.min(contents.head.offset.next());
         let removed =
             usize::try_from(keep_from.since(oldest)).unwrap_or(usize::MAX).min(contents.events.len());
-        contents.events = contents.events.skip(removed);
-        contents.removed = contents.removed.saturating_add(removed as u64);
+        let kept = contents.events.split_off(removed);
+        if let Some((_, head)) = std::mem::replace(&mut contents.events, kept).last() {
+            contents.removed = *head;
+        }
         Ok(contents.oldest())
     }
 

@@ -7,12 +7,15 @@ use std::sync::Arc;
 use super::codec::BodyError;
 use super::{Envelope, Offset};
 
+mod checkpoint;
+mod files;
 mod memory;
 mod sled;
 
 pub use super::{ChainHash, Head};
+pub use checkpoint::{CHECKPOINTS_KEPT, Checkpoints};
 pub use memory::{MemoryFaults, MemoryLog, StoreHealth};
-pub use sled::{OfflineLog, SledLog, SledOptions, open_reader};
+pub use sled::{OfflineLog, Retention, SledLog, SledOptions, open_reader};
 
 /// Events in order, each read or the reason why it cannot be.
 pub type Events<'a> = Box<dyn Iterator<Item = Result<Envelope, LogError>> + Send + 'a>;
@@ -24,6 +27,13 @@ pub trait LogReader: Send + Sync {
 
     /// The first event that can still be read; one past the head in an empty log.
     fn oldest(&self) -> Offset;
+
+    /// The head of the log when `offset` was its last event: what a saved state is bound to.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Gone`] when it is more than one below [`oldest`](Self::oldest), [`LogError::Conflict`] above the head.
+    fn head_at(&self, offset: Offset) -> Result<Head, LogError>;
 
     /// Every event from `from` to the durable end of this moment, in order, without gaps.
     ///
@@ -40,7 +50,8 @@ pub trait EventLog: LogReader {
     /// # Errors
     ///
     /// [`LogError::Conflict`] when the batch does not start right after the head or has a gap, and
-    /// [`LogError::Body`] when one of its events is too large; nothing is written, and the log goes on.
+    /// [`LogError::Body`] when one of its events is too large, and [`LogError::Full`] when the space that is left is
+    /// kept for other events; nothing is written, and the log goes on.
     /// After any other error nothing of the batch counts as written, and every append fails with
     /// [`LogError::NeedsRecovery`] until [`recover`](Self::recover) succeeds.
     fn append(&mut self, batch: &[Envelope]) -> Result<(), LogError>;
@@ -63,6 +74,17 @@ pub trait EventLog: LogReader {
 
     /// A reader that lives on its own.
     fn reader(&self) -> Arc<dyn LogReader>;
+}
+
+/// Whether the head of the log at `offset` can be told.
+fn check_within(offset: Offset, oldest: Offset, head: Offset) -> Result<(), LogError> {
+    if offset > head {
+        return Err(LogError::Conflict { given: offset, expected: head });
+    }
+    if offset.next() < oldest {
+        return Err(LogError::Gone { requested: offset, oldest });
+    }
+    Ok(())
 }
 
 /// Whether `batch` goes on right after `head`, without a gap.
@@ -110,6 +132,14 @@ pub enum LogError {
     /// An earlier append failed, and the log was not recovered since.
     #[error("an earlier append failed: nothing is written before the store is recovered")]
     NeedsRecovery,
+    /// The disk is full, and what is kept in reserve is not for this batch.
+    #[error("the disk of {} is full: only events that take something away are written until {free_needed} bytes are free", path.display())]
+    Full {
+        /// The data folder.
+        path: PathBuf,
+        /// How much has to be free.
+        free_needed: u64,
+    },
     /// There is no log to read.
     #[error("{} holds no log", path.display())]
     Missing {

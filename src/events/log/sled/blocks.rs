@@ -35,6 +35,19 @@ pub(super) fn before_block_of(segment: &Segment, offset: Offset) -> Result<Head,
     }
 }
 
+/// The head of the log when `offset`, which is in this segment, was its last event.
+pub(super) fn head_at(segment: &Segment, offset: Offset) -> Result<Head, LogError> {
+    let before = before_block_of(segment, offset)?;
+    let found = segment.block_at(offset)?;
+    let Some((key, bytes)) = found else { return Err(missing(segment, offset, offset)) };
+    let block = parse(segment, key, &bytes)?;
+    block.check_link(before).map_err(|error| at(segment, key, &error))?;
+    let wanted = usize::try_from(offset.since(before.offset)).unwrap_or(usize::MAX);
+    let head =
+        block.bodies().flatten().take(wanted).fold(before, |head, body| head.link(block.schema(), body));
+    if head.offset == offset { Ok(head) } else { Err(missing(segment, head.offset.next(), offset)) }
+}
+
 /// What is wrong with the block at `offset`.
 pub(super) fn at(segment: &Segment, offset: Offset, error: &BlockError) -> LogError {
     match error {

@@ -10,6 +10,8 @@ mod guard;
 mod offline;
 mod open;
 mod reader;
+mod reserve;
+mod retention;
 mod row;
 mod segment;
 mod witness;
@@ -20,11 +22,13 @@ use std::sync::Arc;
 use self::folder::{Access, FolderLock};
 pub use self::offline::{OfflineLog, open_reader};
 use self::reader::Shared;
+use self::reserve::{Reserve, is_full_disk};
+pub use self::retention::Retention;
 use self::segment::{Header, Segment};
 use self::witness::{Durability, Mark, Witness};
-use super::{EventLog, Events, LogError, LogReader, check_follows};
-use crate::events::codec::encode_blocks;
-use crate::events::{Envelope, Head, Offset};
+use super::{Checkpoints, EventLog, Events, LogError, LogReader, check_follows};
+use crate::events::codec::{Block, encode_blocks};
+use crate::events::{Envelope, Head, Offset, Timestamp};
 
 /// How the log uses its disk and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +39,24 @@ pub struct SledOptions {
     ///
     /// Opening reads the newest one's page table: 64 MiB open in a few tens of milliseconds.
     pub segment_bytes: u64,
+    /// Which old events may go.
+    pub retention: Retention,
+    /// How much space is kept back for removals on a full disk, in bytes. sled needs two of its own segments, 2 MiB
+    /// each, to open and to go on writing; as much again holds tens of thousands of removals.
+    pub reserve_bytes: u64,
     /// How much memory sled may use for the pages of one open segment, in bytes. It keeps to it only roughly.
     pub cache_bytes: u64,
 }
 
 impl Default for SledOptions {
     fn default() -> Self {
-        Self { segment_events: 250_000, segment_bytes: 64 << 20, cache_bytes: 32 << 20 }
+        Self {
+            segment_events: 250_000,
+            segment_bytes: 64 << 20,
+            retention: Retention::default(),
+            reserve_bytes: 8 << 20,
+            cache_bytes: 32 << 20,
+        }
     }
 }
 
@@ -51,6 +66,10 @@ pub struct SledLog {
     shared: Arc<Shared>,
     options: SledOptions,
     witness: Witness,
+    checkpoints: Arc<Checkpoints>,
+    reserve: Reserve,
+    /// When the newest segment began to be filled.
+    active_since: Timestamp,
     state: WriterState,
     _lock: FolderLock,
 }
@@ -79,35 +98,60 @@ impl SledLog {
         self.shared.dir()
     }
 
-    fn write(&mut self, batch: &[Envelope]) -> Result<(), LogError> {
+    /// The saved states of this log. Retention never removes an event that comes after the oldest of them.
+    #[must_use]
+    pub fn checkpoints(&self) -> Arc<Checkpoints> {
+        Arc::clone(&self.checkpoints)
+    }
+
+    fn write(&mut self, batch: &[Envelope], blocks: &[Block]) -> Result<(), LogError> {
         let head = self.shared.head();
-        let blocks = encode_blocks(head, batch)?;
-        let Some(last) = blocks.last() else { return Ok(()) };
-        if self.is_full(&*self.shared.active()?, head)? {
-            self.roll(head)?;
+        let (Some(last), Some(first)) = (blocks.last(), batch.first()) else { return Ok(()) };
+        let now = first.recorded_at;
+        if self.is_full(&*self.shared.active()?, head, now)? {
+            self.roll(head, now)?;
+            self.retain(now);
         }
-        self.shared.active()?.append(&blocks)?;
+        self.shared.active()?.append(blocks)?;
         let mark = Mark { head: last.head, oldest: self.shared.oldest() };
         self.witness.record(mark, Durability::Soon)?;
         self.shared.advance(last.head);
         Ok(())
     }
 
-    fn is_full(&self, segment: &Segment, head: Head) -> Result<bool, LogError> {
+    fn is_full(&mut self, segment: &Segment, head: Head, now: Timestamp) -> Result<bool, LogError> {
+        let SledOptions { segment_events, segment_bytes, retention, .. } = self.options;
         let events = head.offset.since(segment.header().before.offset);
-        let full =
-            events >= self.options.segment_events || segment.store_bytes()? >= self.options.segment_bytes;
+        if self.active_since == Timestamp::default() {
+            self.active_since = now;
+        }
+        let full = events >= segment_events
+            || segment.store_bytes()? >= segment_bytes
+            || retention.is_segment_old(self.active_since, now);
         Ok(full && events > 0)
     }
 
     /// Begins the next segment. The witness is synced first, so that it is never behind the newest segment.
-    fn roll(&mut self, head: Head) -> Result<(), LogError> {
+    fn roll(&mut self, head: Head, now: Timestamp) -> Result<(), LogError> {
         self.witness.record(Mark { head, oldest: self.shared.oldest() }, Durability::Now)?;
         let predecessor = self.shared.active()?.header().first();
-        let header = Header { before: head, predecessor };
+        let header = Header { before: head, predecessor, began: now };
         let segment = Segment::create(&self.segments(), header, self.options.cache_bytes)?;
         self.shared.begin_segment(segment);
+        self.active_since = now;
         Ok(())
+    }
+
+    /// Removes what may go. It can wait, so that it fails is no reason to refuse what is to be written.
+    fn retain(&mut self, now: Timestamp) {
+        let removed = self.checkpoints.covers().and_then(|covered| {
+            let sizes = self.shared.segment_sizes();
+            self.truncate_before(self.options.retention.keep_from(&sizes, now, covered.next()))
+        });
+        match removed {
+            Ok(oldest) => tracing::debug!(%oldest, "a new segment was begun"),
+            Err(error) => tracing::warn!(%error, "old events could not be removed"),
+        }
     }
 
     fn segments(&self) -> PathBuf {
@@ -124,6 +168,10 @@ impl LogReader for SledLog {
         self.shared.oldest()
     }
 
+    fn head_at(&self, offset: Offset) -> Result<Head, LogError> {
+        self.shared.head_at(offset)
+    }
+
     fn read(&self, from: Offset) -> Result<Events<'_>, LogError> {
         self.shared.read_from(from)
     }
@@ -136,11 +184,14 @@ impl EventLog for SledLog {
             WriterState::Ready => {}
             WriterState::Failed => return Err(LogError::NeedsRecovery),
         }
-        let result = self.write(batch);
-        if let Err(error) = &result
-            && !matches!(error, LogError::Body(_))
-        {
+        let blocks = encode_blocks(self.shared.head(), batch)?;
+        self.reserve.admit(batch)?;
+        let result = self.write(batch, &blocks);
+        if let Err(error) = &result {
             self.state = WriterState::Failed;
+            if is_full_disk(error) {
+                self.reserve.release();
+            }
         }
         result
     }

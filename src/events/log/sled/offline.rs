@@ -54,6 +54,10 @@ impl LogReader for OfflineLog {
         self.shared.oldest()
     }
 
+    fn head_at(&self, offset: Offset) -> Result<Head, LogError> {
+        self.shared.head_at(offset)
+    }
+
     fn read(&self, from: Offset) -> Result<Events<'_>, LogError> {
         self.shared.read_from(from)
     }

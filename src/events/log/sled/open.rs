@@ -2,19 +2,22 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use super::super::LogError;
+use super::super::files::{create_dirs, store, sync_dir};
+use super::super::{Checkpoints, LogError};
 use super::blocks::{at, before_block_of, parse};
-use super::folder::{self, Access, Contents, FolderLock, store, sync_dir};
+use super::folder::{self, Access, Contents, FolderLock};
 use super::reader::Shared;
+use super::reserve::Reserve;
 use super::row;
 use super::segment::{Header, Segment, folder_name};
 use super::witness::{self, Durability, Mark, WITNESS_FILE, Witness};
 use super::{SledLog, SledOptions, WriterState};
-use crate::events::{Head, Offset};
+use crate::events::{Head, Offset, Timestamp};
 
 pub(super) fn open(dir: &Path, options: SledOptions) -> Result<SledLog, LogError> {
-    folder::create_dirs(dir)?;
+    create_dirs(dir)?;
     let lock = FolderLock::take(dir, Access::Exclusive)?;
     if folder::contents(dir)? == Contents::Nothing {
         create(dir, options)?;
@@ -24,11 +27,15 @@ pub(super) fn open(dir: &Path, options: SledOptions) -> Result<SledLog, LogError
     let row = row::read(&segments, mark)?;
     row.leftovers.iter().try_for_each(|path| remove_leftover(path))?;
     let newest = *row.segments.last().expect("a row that was read is not empty");
+    let reserve = Reserve::open(dir, options.reserve_bytes);
     let active = Segment::open(&segments, newest, Access::Exclusive, options.cache_bytes)?;
     let head = verify_tail(&active, mark.head)?;
     witness.record(Mark { head, oldest: mark.oldest }, Durability::Now)?;
     let shared = Shared::new(dir, Access::Exclusive, options.cache_bytes, row.segments, head, active);
-    Ok(SledLog { shared, options, witness, state: WriterState::Ready, _lock: lock })
+    let active_since = newest.began;
+    let checkpoints = Arc::new(Checkpoints::of(dir));
+    let state = WriterState::Ready;
+    Ok(SledLog { shared, options, witness, checkpoints, reserve, active_since, state, _lock: lock })
 }
 
 /// Makes an empty log. The format file comes last: without it, the next start begins again.
@@ -36,9 +43,9 @@ fn create(dir: &Path, options: SledOptions) -> Result<(), LogError> {
     refuse_what_is_no_leftover(dir)?;
     let segments = folder::segments(dir);
     remove_leftover(&segments)?;
-    folder::create_dirs(&segments)?;
+    create_dirs(&segments)?;
     let oldest = Offset::ZERO.next();
-    let header = Header { before: Head::default(), predecessor: oldest };
+    let header = Header { before: Head::default(), predecessor: oldest, began: Timestamp::default() };
     drop(Segment::create(&segments, header, options.cache_bytes)?);
     Witness::create(dir, Mark { head: Head::default(), oldest })?;
     sync_dir(dir)?;

@@ -7,10 +7,10 @@ use std::vec;
 
 use imbl::Vector;
 
-use super::super::{Events, LogError, LogReader};
-use super::blocks::{at, before_block_of, missing, parse, undecodable};
+use super::super::{Events, LogError, LogReader, check_within};
+use super::blocks::{at, before_block_of, head_at, missing, parse, undecodable};
 use super::folder::{self, Access};
-use super::segment::{Header, Segment};
+use super::segment::{Header, Segment, size_of};
 use crate::events::{Envelope, Head, Offset};
 
 /// How many blocks a reader takes at once: some 2 MB at most, and few enough that the handle on the newest
@@ -86,6 +86,13 @@ impl Shared {
         view.segments.iter().copied().zip(next).take_while(|(_, next)| *next <= keep_from).collect()
     }
 
+    /// The segments with what each takes on the disk.
+    pub(super) fn segment_sizes(&self) -> Vec<(Header, u64)> {
+        let segments = folder::segments(&self.dir);
+        let row: Vec<Header> = self.view().segments.iter().copied().collect();
+        row.into_iter().map(|header| (header, size_of(&segments.join(header.folder())))).collect()
+    }
+
     pub(super) fn forget_below(&self, oldest: Offset) {
         self.view_mut().segments.retain(|header| header.first() >= oldest);
     }
@@ -152,6 +159,15 @@ impl LogReader for Shared {
 
     fn oldest(&self) -> Offset {
         self.view().segments.front().map_or(Offset::ZERO.next(), Header::first)
+    }
+
+    fn head_at(&self, offset: Offset) -> Result<Head, LogError> {
+        check_within(offset, self.oldest(), self.head().offset)?;
+        if let Some(header) = self.view().segments.iter().find(|header| header.before.offset == offset) {
+            return Ok(header.before);
+        }
+        let (segment, _) = self.segment_of(offset)?;
+        head_at(&segment, offset)
     }
 
     fn read(&self, from: Offset) -> Result<Events<'_>, LogError> {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::LogError;
-use super::folder::store;
+use super::super::files::store;
 use super::segment::{self, Header, REMOVED, folder_name};
 use super::witness::Mark;
 use crate::events::Offset;

@@ -14,10 +14,11 @@ use ::sled::{Db, IVec, Mode};
 use tempfile::TempDir;
 
 use super::super::LogError;
-use super::folder::{Access, parent, store, sync_dir, write_atomically};
+use super::super::files::{parent, store, sync_dir, write_atomically};
+use super::folder::Access;
 use super::guard::{self, Panicked};
 use crate::events::codec::{Block, FrameError, FrameKind, open_frame, seal_frame};
-use crate::events::{ChainHash, Head, Offset};
+use crate::events::{ChainHash, Head, Offset, Timestamp};
 
 const HEADER_FILE: &str = "header";
 
@@ -41,6 +42,8 @@ pub(super) struct Header {
     pub(super) before: Head,
     /// The first offset of the segment before this one; equal to this one's in the first segment of a log.
     pub(super) predecessor: Offset,
+    /// When the first event was recorded that did not go into the segment before it; zero in the first segment.
+    pub(super) began: Timestamp,
 }
 
 impl Header {
@@ -118,7 +121,13 @@ impl Segment {
     }
 
     fn over(place: PathBuf, path: PathBuf, header: Header, cache_bytes: u64) -> Result<Self, LogError> {
-        let db = open_store(&place, &path, cache_bytes)?;
+        let db = match open_store(&place, &path, cache_bytes) {
+            Err(LogError::Damaged { .. }) if set_page_tables_aside(&place)? => {
+                tracing::warn!(segment = %path.display(), "the store's page table is unreadable and is made anew");
+                open_store(&place, &path, cache_bytes)?
+            }
+            result => result?,
+        };
         let file = place.join(STORE_FILE);
         let store = File::open(&file).map_err(store("open", &file))?;
         Ok(Self { db: Some(db), store, path, header, _copy: None })
@@ -235,6 +244,7 @@ fn encode(header: Header) -> Vec<u8> {
     let mut payload = Vec::new();
     payload.extend_from_slice(&header.before.offset.get().to_be_bytes());
     payload.extend_from_slice(&header.predecessor.get().to_be_bytes());
+    payload.extend_from_slice(&header.began.as_millis().to_be_bytes());
     payload.extend_from_slice(&header.before.chain.0);
     seal_frame(FrameKind::Segment, &payload)
 }
@@ -242,9 +252,11 @@ fn encode(header: Header) -> Vec<u8> {
 fn decode(payload: &[u8]) -> Option<Header> {
     let (offset, rest) = payload.split_first_chunk()?;
     let (predecessor, rest) = rest.split_first_chunk()?;
+    let (began, rest) = rest.split_first_chunk()?;
     let before =
         Head { offset: Offset::new(u64::from_be_bytes(*offset)), chain: ChainHash(rest.try_into().ok()?) };
-    Some(Header { before, predecessor: Offset::new(u64::from_be_bytes(*predecessor)) })
+    let predecessor = Offset::new(u64::from_be_bytes(*predecessor));
+    Some(Header { before, predecessor, began: Timestamp::from_millis(u64::from_be_bytes(*began)) })
 }
 
 /// Fixed eight bytes, most significant first, so that keys sort like offsets (spacejam/sled#661).
@@ -269,6 +281,22 @@ fn open_store(place: &Path, path: &Path, cache_bytes: u64) -> Result<Db, LogErro
             result => return result,
         }
     }
+}
+
+/// Renames sled's saved page tables, which it makes anew from its file: they are written without care for a full
+/// disk or a stop in between (spacejam/sled#1533). What it then finds is checked like any other opening.
+fn set_page_tables_aside(place: &Path) -> Result<bool, LogError> {
+    let mut found = false;
+    for entry in fs::read_dir(place).map_err(store("list", place))? {
+        let entry = entry.map_err(store("list", place))?;
+        let name = entry.file_name();
+        if let Some(name) = name.to_str().filter(|name| name.starts_with("snap.")) {
+            fs::rename(entry.path(), place.join(format!("unreadable-{name}")))
+                .map_err(store("rename", place))?;
+            found = true;
+        }
+    }
+    Ok(found)
 }
 
 /// Whether sled refused because its file is locked; it has no other sign for it than this text.
@@ -302,6 +330,12 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// How much the files of a segment take, in bytes.
+pub(super) fn size_of(path: &Path) -> u64 {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
 /// Removes the folder of a segment so that a stop in between leaves a folder that is seen as removed.

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::super::LogError;
-use super::folder::{parent, store, sync_dir};
+use super::super::files::{parent, store, sync_dir};
 use crate::events::codec::{FrameError, FrameKind, open_frame, seal_frame};
 use crate::events::{ChainHash, Head, Offset};
 
