@@ -8,7 +8,6 @@ use serde::Deserialize;
 use super::proxies::{self, ProxyView};
 use super::views::{self, EndpointView, Listing, ServiceView, StateView, WorkerView};
 use super::{Problem, Sources};
-use crate::engine::Storage;
 use crate::events::ServiceName;
 use crate::projection::{HealthStatus, Snapshot};
 
@@ -74,17 +73,4 @@ pub(super) async fn proxies(State(sources): State<Sources>) -> Json<Listing<Prox
 
 pub(super) async fn state(State(sources): State<Sources>) -> Json<StateView> {
     Json(views::state(&sources.handle.snapshot()))
-}
-
-/// Ready from the moment at which the listener answers: it opens after the fold has reached the end of the log.
-pub(super) async fn readyz(State(sources): State<Sources>) -> Result<&'static str, Problem> {
-    match &*sources.handle.storage().borrow() {
-        Storage::Writable => Ok("ok\n"),
-        Storage::Unavailable { reason } => Err(Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "storage_unavailable",
-            format!("the log cannot be written: {reason}"),
-            "reads and xDS go on; writes come back by themselves when the store does",
-        )),
-    }
 }

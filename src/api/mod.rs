@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a shell: it talks to sockets")]
 
 mod events;
+mod health;
 mod lists;
 mod problem;
 pub mod proxies;
@@ -28,8 +29,8 @@ pub struct Sources {
 /// Every route, relative to the root of the API listener.
 pub fn router(sources: Sources) -> Router {
     Router::new()
-        .route("/livez", get(|| async { "ok\n" }))
-        .route("/readyz", get(lists::readyz))
+        .route("/livez", get(health::livez))
+        .route("/readyz", get(health::readyz))
         .route("/v1/services", get(lists::services))
         .route("/v1/workers", get(lists::workers))
         .route("/v1/endpoints", get(lists::endpoints))

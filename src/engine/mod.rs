@@ -16,8 +16,10 @@ mod writer;
 mod writer_tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 pub use batch::Batch;
@@ -26,8 +28,9 @@ pub use timers::{Settings, Timers};
 pub use writer::Writer;
 
 use crate::command::{Command, Rejection};
+use crate::events::event::DisconnectCause;
 use crate::events::log::{EventLog, LogReader};
-use crate::events::{Actor, CorrelationId, Envelope, Offset, Timestamp};
+use crate::events::{Actor, CorrelationId, Envelope, Offset, SessionId, Timestamp};
 use crate::projection::Snapshot;
 use crate::projection::resources::Resources;
 
@@ -88,6 +91,20 @@ pub enum SubmitError {
     Stopping,
 }
 
+/// Where a probe did not get through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stuck {
+    /// The queue of the writer is full and stays full.
+    #[error("the queue of the writer stays full")]
+    Queue,
+    /// The writer has taken it and does not answer: deciding, the log or publishing takes too long.
+    #[error("the writer does not answer: the log or the fold takes too long")]
+    Writer,
+    /// There is no writer any more.
+    #[error("the writer has stopped")]
+    Stopped,
+}
+
 /// Whether the log can be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
@@ -146,6 +163,23 @@ impl Handle {
         let request = Request { command, actor, correlation: None, answer: None };
         // A writer that has stopped leaves it to the next start, which awaits every worker anew.
         let _stopped = self.requests.send(request).await;
+    }
+
+    /// Sends a wish for nothing through queue, decision, log and publisher, as every wish goes.
+    ///
+    /// # Errors
+    ///
+    /// Where it is stuck, when it has not come back within `within`. A log that cannot be written is not stuck.
+    pub async fn probe(&self, within: Duration) -> Result<(), Stuck> {
+        let nobody = SessionId::new("probe").expect("a word is a name");
+        let nothing = Command::CloseSession { session: nobody, cause: DisconnectCause::Closed };
+        let begun = timeout(within, self.begin(Actor::System, nothing)).await.map_err(|_| Stuck::Queue)?;
+        let Ok(pending) = begun else { return Err(Stuck::Stopped) };
+        match timeout(within, pending.answer()).await {
+            Err(_) => Err(Stuck::Writer),
+            Ok(Err(SubmitError::Stopping)) => Err(Stuck::Stopped),
+            Ok(Ok(_) | Err(SubmitError::Rejected(_) | SubmitError::StorageUnavailable { .. })) => Ok(()),
+        }
     }
 
     /// Says that workers can reach us from now on: their time to come back starts to run.

@@ -1,15 +1,16 @@
 //! The writer's promises: an answer follows durability, and what is not durable is not visible.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Handle, Settings, Storage, SubmitError, engine, open, wall_clock};
+use super::{Handle, Settings, Storage, Stuck, SubmitError, engine, open, wall_clock};
 use crate::command::Command;
 use crate::events::event::{DisconnectCause, HostReport, Locality, PortRange};
-use crate::events::log::{EventLog, MemoryLog, StoreHealth};
-use crate::events::{Actor, HostName, Offset, ReplicaId, SessionId};
+use crate::events::log::{EventLog, Events, LogError, LogReader, MemoryLog, StoreHealth};
+use crate::events::{Actor, Envelope, Head, HostName, Offset, ReplicaId, SessionId};
 use crate::projection::state::State;
 use crate::projection::{Snapshot, StateDigest};
 
@@ -117,4 +118,63 @@ async fn a_replay_gives_the_state_that_was_live() {
     let replayed = open(Arc::as_ref(&reader), State::default(), None).unwrap();
     assert_eq!(StateDigest::of(replayed.snapshot.state()), live);
     assert!(matches!(handle.submit(Actor::System, report(99)).await, Err(SubmitError::Stopping)));
+}
+
+/// A log whose appends take as long as the test wants.
+struct StuckLog {
+    inner: MemoryLog,
+    stuck: Arc<AtomicBool>,
+}
+
+impl LogReader for StuckLog {
+    fn head(&self) -> Head {
+        self.inner.head()
+    }
+
+    fn oldest(&self) -> Offset {
+        self.inner.oldest()
+    }
+
+    fn read(&self, from: Offset) -> Result<Events<'_>, LogError> {
+        self.inner.read(from)
+    }
+}
+
+impl EventLog for StuckLog {
+    fn append(&mut self, batch: &[Envelope]) -> Result<(), LogError> {
+        while self.stuck.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.inner.append(batch)
+    }
+
+    fn recover(&mut self) -> Result<(), LogError> {
+        self.inner.recover()
+    }
+
+    fn truncate_before(&mut self, keep_from: Offset) -> Result<Offset, LogError> {
+        self.inner.truncate_before(keep_from)
+    }
+
+    fn reader(&self) -> Arc<dyn LogReader> {
+        self.inner.reader()
+    }
+}
+
+// kubernetes/kubernetes#70819, istio/istio#10126
+#[tokio::test]
+async fn a_writer_that_is_stuck_is_not_alive_and_the_stage_is_named() {
+    let stuck = Arc::new(AtomicBool::new(false));
+    let log = StuckLog { inner: MemoryLog::new(), stuck: Arc::clone(&stuck) };
+    let (handle, writer) = engine(Box::new(log), Snapshot::default(), Settings::default(), wall_clock);
+    let _task = tokio::spawn(writer.run(CancellationToken::new()));
+    let within = Duration::from_millis(200);
+    assert_eq!(handle.probe(within).await, Ok(()));
+    stuck.store(true, Ordering::Relaxed);
+    handle.notify(Actor::System, report(1)).await;
+    // The writer must have taken the wish before the probe comes, so that the probe waits behind it.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(handle.probe(within).await, Err(Stuck::Writer));
+    stuck.store(false, Ordering::Relaxed);
+    assert_eq!(handle.probe(Duration::from_secs(5)).await, Ok(()));
 }
