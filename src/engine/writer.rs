@@ -177,7 +177,8 @@ impl Writer {
             *storage = Storage::Writable;
             was_unavailable
         });
-        self.owed.retry_at = None;
+        // The log works again: what is owed is due at once.
+        self.owed.retry_at = (!self.owed.requests.is_empty()).then(Instant::now);
         let (events, state) = batch.finish();
         if !events.is_empty() {
             let snapshot = Arc::new(base.advance(state));

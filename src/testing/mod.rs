@@ -16,12 +16,14 @@
 //! });
 //! ```
 
+mod client;
 mod events;
 mod ledger;
 mod names;
 mod steps;
 mod world;
 
+pub use client::{Answer, Client, Turn, published};
 pub use events::events;
 pub use ledger::Ledger;
 pub use names::{host, port, service, session, worker};

@@ -19,6 +19,7 @@ mod machine;
 mod order;
 mod reach;
 mod replay;
+mod streams;
 mod told;
 mod totality;
 mod verdict;

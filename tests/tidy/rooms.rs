@@ -79,7 +79,7 @@ pub(crate) const ROOMS: &[Room] = &[
             "config",
         ],
     ),
-    pure("testing", &["events", "projection", "command"]),
+    pure("testing", &["events", "projection", "command", "xds::protocol"]),
     shell("cli", EVERYTHING),
 ];
 
