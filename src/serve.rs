@@ -1,6 +1,8 @@
 //! The control plane put together: open the log, fold it, open the doors, serve, close in the other order.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a shell: it starts everything")]
 
+use std::sync::Arc;
+
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -10,13 +12,12 @@ use tonic::server::NamedService;
 use crate::api::{self, Sources};
 use crate::command::Command;
 use crate::config::Config;
-use crate::engine::{self, Handle, Settings, SubmitError};
+use crate::engine::{self, Handle, Saver, Settings, SubmitError};
 use crate::events::event::UpdateRejection;
 use crate::events::log::{EventLog, LogError, SledLog, SledOptions};
 use crate::events::{Actor, ReplicaId};
 use crate::ingest::Ingest;
 use crate::listen::{self, Limits};
-use crate::projection::state::State;
 use crate::proto::workers_server::WorkersServer;
 use crate::xds::{self, Ledger};
 
@@ -59,14 +60,19 @@ pub async fn serve<R>(
     shutdown: CancellationToken,
 ) -> Result<R, Fault> {
     let log = SledLog::open(&config.data_dir, SledOptions::default())?;
-    let start = engine::open(log.reader().as_ref(), State::default(), None)?;
-    tracing::info!(offset = %start.snapshot.offset(), folded = start.folded, "the log is open");
+    let checkpoints = log.checkpoints();
+    let (saved, state) = engine::saved_state(&log, &checkpoints)?;
+    let start = engine::open(log.reader().as_ref(), state, None)?;
+    tracing::info!(offset = %start.snapshot.offset(), %saved, folded = start.folded, "the log is open");
 
     let settings = Settings { rejoin_grace_ms: config.rejoin_grace_ms };
     let (handle, writer) = engine::engine(Box::new(log), start.snapshot, settings, engine::wall_clock);
     // The writer outlives the doors, so that what came in last is still written.
     let writer_shutdown = CancellationToken::new();
     let mut writer = tokio::spawn(writer.run(writer_shutdown.clone()));
+    let saver = Saver::new(checkpoints, Arc::clone(handle.log()), handle.snapshots(), saved);
+    let saver_shutdown = CancellationToken::new();
+    let saver = tokio::spawn(saver.run(saver_shutdown.clone()));
     record_start(&handle).await?;
 
     let mut open = OpenDoors::new(&handle, doors, &shutdown);
@@ -81,6 +87,10 @@ pub async fn serve<R>(
     writer_shutdown.cancel();
     if outcome.is_ok() {
         writer.await.map_err(|_| Fault::Writer)?;
+    }
+    saver_shutdown.cancel();
+    if let Err(panicked) = saver.await {
+        tracing::error!(%panicked, "the state was not saved: the next start folds more of the log");
     }
     outcome
 }

@@ -8,6 +8,7 @@
 
 mod batch;
 mod open;
+mod saver;
 #[cfg(test)]
 mod scenarios;
 mod timers;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use batch::Batch;
 pub use open::{Opened, open};
+pub use saver::{Saver, saved_state};
 pub use timers::{Settings, Timers};
 pub use writer::Writer;
 

@@ -14,6 +14,7 @@ mod child;
 mod damage;
 mod degrade;
 mod kill;
+mod power;
 mod replay;
 mod sled;
 mod world;

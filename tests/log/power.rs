@@ -1,0 +1,107 @@
+//! A power cut: what had not reached the disk is gone. What was acknowledged had.
+//!
+//! The log lies on ext4 on a loop device over an image file. While the writer waits, the image is copied: that is
+//! what a cut at this moment leaves, because what is only in the page cache of the mounted file system is not in
+//! the image. The copy is mounted, the log in it opened and compared with what was acknowledged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use foldplane::events::log::{LogReader, SledLog, SledOptions};
+use tempfile::{TempDir, tempdir};
+
+use crate::world::{Chance, envelopes, fill, number_of, read_all};
+
+/// ext4 on a loop device, unmounted when this is dropped.
+struct Disk {
+    mountpoint: TempDir,
+}
+
+impl Disk {
+    fn format(image: &Path) {
+        fs::File::create(image).unwrap().set_len(128 << 20).unwrap();
+        run("mkfs.ext4", &["-q", "-F", &image.display().to_string()]);
+    }
+
+    fn mount(image: &Path) -> Self {
+        let disk = Self { mountpoint: tempdir().unwrap() };
+        let place = disk.mountpoint.path().display().to_string();
+        run("mount", &["-o", "loop", &image.display().to_string(), &place]);
+        disk
+    }
+
+    fn log(&self) -> PathBuf {
+        self.mountpoint.path().join("log")
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(self.mountpoint.path()).status();
+        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) {
+    let needs = "a power cut needs root, loop devices and mkfs.ext4: leave this test out by name where they are missing";
+    let status = Command::new(program).args(arguments).status().unwrap_or_else(|error| {
+        panic!("{program}: {error}; {needs}");
+    });
+    assert!(status.success(), "{program} {arguments:?} failed; {needs}");
+}
+
+/// What a cut at this moment leaves, as a new image.
+fn cut(image: &Path, copy: &Path) {
+    fs::copy(image, copy).unwrap();
+}
+
+// nats-io/nats-server#7564, spacejam/sled#654 (F45)
+#[test]
+fn f45_a_power_cut_loses_nothing_that_was_acknowledged() {
+    let rounds = number_of("FOLDPLANE_POWER_ROUNDS", 6);
+    let images = tempdir().unwrap();
+    let (image, copy) = (images.path().join("disk"), images.path().join("after-the-cut"));
+    Disk::format(&image);
+    let disk = Disk::mount(&image);
+    let options = SledOptions { segment_events: 900, reserve_bytes: 1 << 20, ..SledOptions::default() };
+    let mut log = SledLog::open(&disk.log(), options).unwrap();
+    let mut chance = Chance::new(rounds);
+    for round in 0..rounds {
+        let acknowledged = log.head().offset.get() + 1 + chance.below(700);
+        fill(&mut log, acknowledged, 1 + chance.below(60));
+        if chance.below(3) == 0 {
+            drop(log);
+            log = SledLog::open(&disk.log(), options).unwrap();
+        }
+        cut(&image, &copy);
+        let after = Disk::mount(&copy);
+        let found =
+            SledLog::open(&after.log(), options).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        assert_eq!(found.head(), log.head(), "round {round}");
+        assert!(read_all(&found, 1).unwrap() == envelopes(1, acknowledged), "round {round}");
+        drop(found);
+    }
+    println!("{rounds} power cuts, {} events, none lost", log.head().offset);
+    drop(log);
+}
+
+/// The harness itself: without the sync after each flush, a cut does lose acknowledged events.
+#[test]
+fn f45_the_harness_finds_what_sled_alone_loses() {
+    let images = tempdir().unwrap();
+    let (image, copy) = (images.path().join("disk"), images.path().join("after-the-cut"));
+    Disk::format(&image);
+    let disk = Disk::mount(&image);
+    let config = || sled::Config::new().flush_every_ms(None);
+    let store = config().path(disk.log()).open().unwrap();
+    run("sync", &["-f", &disk.log().display().to_string()]);
+    for offset in 1_u64..=200 {
+        store.insert(offset.to_be_bytes(), b"an event".as_slice()).unwrap();
+        store.flush().unwrap();
+    }
+    cut(&image, &copy);
+    let after = Disk::mount(&copy);
+    let left = config().path(after.log()).open().map_or(0, |store| store.len());
+    assert!(left < 200, "all 200 flushed values were left: the harness would not notice a missing sync");
+}
