@@ -1,0 +1,51 @@
+//! The log alone says what was true: live, from another process, and from disk.
+
+use serde_json::Value;
+
+use crate::support::plane::{Plane, foldplane, foldplane_json};
+use crate::support::worker;
+use crate::support::{SOON, World, envoy};
+
+#[tokio::test]
+async fn the_log_gives_the_versions_and_bytes_that_were_live() {
+    let mut world = World::start().await;
+    let mut moments = vec![world.plane.state().await];
+    let a = worker::start(&world.plane, "web", "a");
+    envoy::hosts_become(&world.proxy, "web", &[a.address]).await;
+    moments.push(world.plane.state().await);
+    let mut b = worker::start(&world.plane, "web", "b");
+    let _pay = worker::start(&world.plane, "pay", "p");
+    envoy::hosts_become(&world.proxy, "web", &[a.address, b.address]).await;
+    moments.push(world.plane.state().await);
+    b.agent.kill(SOON).await.unwrap();
+    envoy::hosts_become(&world.proxy, "web", &[a.address]).await;
+    moments.push(world.plane.state().await);
+
+    let url = world.plane.url();
+    for live in &moments {
+        assert_eq!(&replayed(&["--server", &url], live).await, live);
+    }
+    world.plane.kill().await;
+    let data = world.plane.data();
+    for live in &moments {
+        assert_eq!(&replayed(&[&data], live).await, live);
+    }
+    world.plane.restart().await;
+    let last = moments.last().unwrap();
+    assert_eq!(world.plane.state().await["versions"], last["versions"], "a restart is no news");
+}
+
+#[tokio::test]
+async fn an_offset_beyond_the_end_is_not_found() {
+    let plane = Plane::start().await;
+    let output = foldplane(&["replay", "--server", &plane.url(), "--until", "@1000"]).await;
+    assert_eq!(output.status.code(), Some(3));
+    assert!(output.stdout.is_empty());
+}
+
+/// The state at the offset of `live`, folded from a source by another process.
+async fn replayed(source: &[&str], live: &Value) -> Value {
+    let until = live["offset"].to_string();
+    let mut replayed = foldplane_json(&[&["replay", "--until", &until, "-o", "json"], source].concat()).await;
+    replayed["state"].take()
+}
