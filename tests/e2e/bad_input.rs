@@ -55,7 +55,7 @@ async fn what_is_taken_or_closed_is_a_fault() {
     std::fs::write(&file, "").unwrap();
     let below = text(&file.join("data"));
     let serve = ["serve", "--data-dir", &below, "--xds", "127.0.0.1:0", "--api", "127.0.0.1:0"];
-    refused(&serve, 1, &below, "hint: ").await;
+    refused(&serve, 1, &text(&file), "hint: check that the folder can be written").await;
 }
 
 #[tokio::test]

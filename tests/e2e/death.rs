@@ -44,12 +44,16 @@ async fn one_death(world: &World, load: &Load, round: usize) -> Duration {
     let address = free_address().unwrap();
     let port = format!("http={}", address.port());
     let id = format!("victim-{round}");
-    let mut agent = worker::run(&world.plane, "web", &id, &["--port", &port], &["sleep", "1000"]);
-    // The agent makes sure that the port is free; only then may the witness take it.
-    eventually("the registration of the victim", async || {
-        let workers = world.plane.workers("web").await;
-        if workers.iter().any(|(name, _)| *name == id) { Ok(()) } else { Err(format!("{workers:?}")) }
-    })
+    let mark = world.plane.folder().join(&id);
+    let script = format!("touch '{}'; exec sleep 1000", mark.display());
+    let mut agent = worker::run(&world.plane, "web", &id, &["--port", &port], &["sh", "-c", &script]);
+    // The agent makes sure that the port is free before it starts the program; only then may the witness take it.
+    eventually(
+        "the start of the victim",
+        async || {
+            if mark.exists() { Ok(()) } else { Err(agent.last_lines()) }
+        },
+    )
     .await;
     let witness = Witness::at(address).await;
     eventually("requests to the victim", async || {

@@ -30,7 +30,7 @@ async fn killed_twenty_times_under_load_it_forgets_nothing_and_repeats_nothing()
     let (acknowledge, mut acknowledged) = mpsc::channel(1 << 20);
     let mut reporter = JoinSet::new();
     reporter.spawn(report_for_ever(world.plane.url(), acknowledge));
-    let told = updates(&world).await;
+    let told = Told::to(&world).await;
     let mut known: Vec<Acknowledged> = Vec::new();
 
     for kill in 0..KILLS {
@@ -51,7 +51,7 @@ async fn killed_twenty_times_under_load_it_forgets_nothing_and_repeats_nothing()
     all_are_there(&known, &world.plane.events().await);
     // What is sent after a rejoin would have come by now.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(updates(&world).await, told, "Envoy was sent endpoints that had not changed");
+    told.nothing_since(&Told::to(&world).await);
     let tally = load.finish().await;
     eprintln!("{} acknowledged reports, {} requests", known.len(), tally.answered());
     assert_eq!(tally.failed, 0, "{:?}", tally.failures);
@@ -79,9 +79,36 @@ async fn connected(world: &World) {
     .await;
 }
 
-/// How often Envoy was sent the endpoints of the steady service.
-async fn updates(world: &World) -> u64 {
-    world.proxy.counters("^cluster.web.update_success$").await.unwrap()["cluster.web.update_success"]
+/// What Envoy was told about the steady service.
+#[derive(Debug)]
+struct Told {
+    /// How often it was sent the endpoints.
+    updates: u64,
+    /// How often they were what it had.
+    repeats: u64,
+    /// How often a cluster was changed under it, its own or another.
+    clusters: u64,
+}
+
+impl Told {
+    async fn to(world: &World) -> Self {
+        let pattern = "^(cluster.web.update_(success|no_rebuild)|cluster_manager.cluster_modified)$";
+        let counters = world.proxy.counters(pattern).await.unwrap();
+        Self {
+            updates: counters["cluster.web.update_success"],
+            repeats: counters["cluster.web.update_no_rebuild"],
+            clusters: counters["cluster_manager.cluster_modified"],
+        }
+    }
+
+    /// Each return of Envoy names its endpoints and is answered once, as the protocol wants (xds-rules 9). Beyond that
+    /// nothing may come, least of all when the workers are back.
+    fn nothing_since(&self, now: &Self) {
+        let (updates, repeats) = (now.updates - self.updates, now.repeats - self.repeats);
+        assert_eq!(updates, repeats, "endpoints changed: {self:?}, {now:?}");
+        assert!(updates <= KILLS, "more than one answer for each return: {self:?}, {now:?}");
+        assert_eq!(now.clusters, self.clusters, "clusters changed: {self:?}, {now:?}");
+    }
 }
 
 /// A supervisor that reports as fast as it is answered, and comes back whenever it is cut off.
