@@ -135,6 +135,10 @@ impl LogReader for StuckLog {
         self.inner.oldest()
     }
 
+    fn head_at(&self, offset: Offset) -> Result<Head, LogError> {
+        self.inner.head_at(offset)
+    }
+
     fn read(&self, from: Offset) -> Result<Events<'_>, LogError> {
         self.inner.read(from)
     }

@@ -82,6 +82,10 @@ impl LogReader for Disk {
         self.log.oldest()
     }
 
+    fn head_at(&self, offset: Offset) -> Result<Head, LogError> {
+        self.log.head_at(offset)
+    }
+
     fn read(&self, from: Offset) -> Result<Events<'_>, LogError> {
         self.log.read(from)
     }
