@@ -3,60 +3,74 @@
 #[path = "tidy/mod.rs"]
 mod tidy;
 
+use std::sync::LazyLock;
+
 use tidy::graph::Graph;
-use tidy::{hold, imports, layout, purity, size, text, tree};
+use tidy::tree::{Source, text_files};
+use tidy::{hold, imports, layout, map, purity, size, text};
+
+/// The repository, read once.
+static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(text_files);
+
+/// Its Rust files, parsed once.
+static GRAPH: LazyLock<Graph> = LazyLock::new(|| Graph::of(&SOURCES));
 
 #[test]
 fn no_file_is_too_long() {
-    hold(size::files(&tree::text_files()));
+    hold(size::files(&SOURCES));
 }
 
 #[test]
 fn no_function_is_too_long() {
-    hold(size::functions(&Graph::of(&tree::text_files()).modules));
+    hold(size::functions(&GRAPH.modules));
 }
 
 #[test]
 fn every_rust_file_is_built() {
-    hold(Graph::of(&tree::text_files()).findings);
+    hold(GRAPH.findings.clone());
 }
 
 #[test]
 fn no_room_names_what_it_must_not() {
-    hold(imports::findings(&Graph::of(&tree::text_files())));
+    hold(imports::findings(&GRAPH));
+}
+
+#[test]
+fn the_map_shows_the_house_as_it_is() {
+    hold(map::findings(&SOURCES, &GRAPH));
 }
 
 #[test]
 fn the_pure_rooms_are_pure() {
-    hold(purity::findings(&Graph::of(&tree::text_files())));
+    hold(purity::findings(&GRAPH));
 }
 
 #[test]
 fn every_file_says_what_it_is_for() {
-    hold(layout::purposes(&tree::text_files()));
+    hold(layout::purposes(&SOURCES));
 }
 
 #[test]
 fn every_room_has_a_mod_file() {
-    hold(layout::folders(&tree::text_files()));
+    hold(layout::folders(&SOURCES));
 }
 
 #[test]
 fn decisions_are_numbered_and_whole() {
-    hold(layout::decisions(&tree::text_files()));
+    hold(layout::decisions(&SOURCES));
 }
 
 #[test]
 fn test_data_is_used() {
-    hold(layout::unnamed_test_data(&tree::text_files()));
+    hold(layout::unnamed_test_data(&SOURCES));
 }
 
 #[test]
 fn nothing_is_left_unfinished() {
-    hold(text::unfinished(&Graph::of(&tree::text_files()).modules));
+    hold(text::unfinished(&GRAPH.modules));
 }
 
 #[test]
 fn no_text_depends_on_one_machine() {
-    hold(text::local_places(&tree::text_files()));
+    hold(text::local_places(&SOURCES));
 }

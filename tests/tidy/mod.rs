@@ -4,6 +4,7 @@ pub(crate) mod facts;
 pub(crate) mod graph;
 pub(crate) mod imports;
 pub(crate) mod layout;
+pub(crate) mod map;
 pub(crate) mod purity;
 pub(crate) mod rooms;
 pub(crate) mod size;

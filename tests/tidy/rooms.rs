@@ -47,9 +47,9 @@ pub(crate) const ROOMS: &[Room] = &[
     shell("xds", &["xds::protocol", "projection", "events"]),
     // Generated: the words of the worker protocol.
     shell("proto", &[]),
-    shell("ingest", &["proto", "events", "projection", "command", "engine", "auth"]),
+    shell("ingest", &["proto", "events", "projection", "command", "engine"]),
     // It reads the log for those who ask for events, and the ledger for those who ask who was sent what.
-    shell("api", &["events", "events::log", "projection", "command", "engine", "xds", "auth"]),
+    shell("api", &["events", "events::log", "projection", "command", "engine", "xds"]),
     // As any other client of the public worker API.
     shell("agent", &["proto"]),
     shell("listen", &[]),
@@ -57,7 +57,6 @@ pub(crate) const ROOMS: &[Room] = &[
     // A service that a route names is checked as everywhere.
     pure("bootstrap", &["events"]),
     shell("demo", &["provision", "bootstrap", "agent"]),
-    shell("auth", &["events"]),
     shell("config", &["events"]),
     shell("telemetry", &[]),
     // Puts the control plane together.
@@ -71,11 +70,9 @@ pub(crate) const ROOMS: &[Room] = &[
             "command",
             "engine",
             "xds",
-            "proto",
             "ingest",
             "api",
             "listen",
-            "auth",
             "config",
         ],
     ),
@@ -99,7 +96,6 @@ const EVERYTHING: &[&str] = &[
     "provision",
     "bootstrap",
     "demo",
-    "auth",
     "config",
     "serve",
     "telemetry",
