@@ -8,4 +8,4 @@ mod backoff;
 pub mod client;
 mod run;
 
-pub use run::{Launcher, Plan, PlannedPort, ReadyBy, Restart, RunError, Say, launch, run};
+pub use run::{Launcher, Plan, PlannedPort, ReadyBy, Restart, RunError, Say, Thresholds, launch, run};

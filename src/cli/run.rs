@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 
 use super::fetch::Server;
 use super::{Failure, block_on, out};
-use crate::agent::{self, Launcher, Plan, PlannedPort, ReadyBy};
+use crate::agent::{self, Launcher, Plan, PlannedPort, ReadyBy, Thresholds};
 use crate::events::{HostName, PortName, ServiceName, WorkerId};
 
 /// Run a program as a worker of a service.
@@ -66,6 +66,12 @@ pub(super) struct Run {
     /// How often it has to send WATCHDOG=1 to NOTIFY_SOCKET, in seconds; if it does not, it is aborted
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     watchdog: Option<Duration>,
+    /// The memory of the program and its descendants from which on it is unhealthy, such as 512M (Linux)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory_max: Option<u64>,
+    /// The processors that they keep busy over 5 s from which on it is degraded, such as 1.5 (Linux)
+    #[arg(long, value_name = "CPUS", value_parser = cpus)]
+    cpu_max: Option<f64>,
     /// How long requests in flight have before it is asked to stop, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     drain: Duration,
@@ -137,6 +143,7 @@ impl Run {
             ready,
             ready_within: self.ready_within,
             watchdog: self.watchdog,
+            thresholds: Thresholds { memory_bytes: self.memory_max, cpus: self.cpu_max },
             drain: self.drain,
             stop_within: self.stop_within,
             restart,
@@ -208,6 +215,24 @@ fn ready(text: &str) -> Result<ReadyBy, String> {
 fn label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("it is no KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// `512M`, `2G`: powers of 1024.
+fn size(text: &str) -> Result<u64, String> {
+    let (number, shift) = match text.char_indices().next_back() {
+        Some((end, 'K')) => (text.get(..end), 10),
+        Some((end, 'M')) => (text.get(..end), 20),
+        Some((end, 'G')) => (text.get(..end), 30),
+        _ => (Some(text), 0),
+    };
+    let number = number.and_then(|number| number.parse::<u64>().ok()).filter(|number| *number > 0);
+    let bytes = number.and_then(|number| number.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "it is no size such as 64M or 2G".to_owned())
+}
+
+fn cpus(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "it is no number of processors such as 1.5".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

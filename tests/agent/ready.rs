@@ -53,6 +53,15 @@ fn an_answer_without_success_is_no_readiness() {
 }
 
 #[test]
+fn a_worker_that_takes_too_much_memory_is_unhealthy_until_it_gives_it_back() {
+    let server = Server::start();
+    let agent = start(&server, &["--memory-max", "64M"], &["--greedy"]);
+    server.wait_for("WorkerHealthReported web/a@h memory unhealthy");
+    agent.signal(Signal::SIGUSR1);
+    server.wait_for("WorkerHealthReported web/a@h memory healthy");
+}
+
+#[test]
 fn a_worker_without_a_sign_of_life_is_unready_then_gone() {
     let server = Server::start();
     let options = ["--ready", "notify", "--watchdog", "0.5"];

@@ -19,10 +19,10 @@ use tonic::transport::Endpoint;
 use tonic::{Status, Streaming};
 
 use crate::proto::workers_client::WorkersClient;
-use crate::proto::{AttachRequest, AttachResponse, Register, ReportHost};
+use crate::proto::{AttachRequest, AttachResponse, Register, ReportBusyPort, ReportHost};
 
 use super::machine::{Effect, IN_FLIGHT_MAX, Input, Machine};
-use super::{Notice, Ticket, Wish};
+use super::{Notice, Opinion, Ticket, Wish};
 
 /// Commands of the owner that wait: a supervisor's burst. The session takes them faster than it sends.
 const COMMANDS_MAX: usize = 256;
@@ -107,6 +107,23 @@ impl Client {
     /// Says what is wanted of a worker from now on.
     pub async fn wish(&self, ticket: Ticket, wish: Wish) {
         self.command(Input::Wish(ticket, wish)).await;
+    }
+
+    /// Passes on what a source thinks of a worker: `worker`, `process`, `memory`, `utilization` or `custom:NAME`. It holds until
+    /// the same source thinks otherwise. Only changes are sent.
+    pub async fn judge(&self, ticket: Ticket, source: &str, opinion: Opinion) {
+        self.command(Input::Judge(ticket, source.to_owned(), opinion)).await;
+    }
+
+    /// Gives a worker another share of the load; nothing takes it back to 1.
+    pub async fn weigh(&self, ticket: Ticket, weight: Option<u32>) {
+        self.command(Input::Weigh(ticket, weight)).await;
+    }
+
+    /// Says that a stranger sits on a port of a host, so that it is not handed out for a while.
+    pub async fn report_busy_port(&self, host: &str, port: u16) {
+        let report = ReportBusyPort { host: host.to_owned(), port: port.into() };
+        self.command(Input::Busy(report)).await;
     }
 
     /// The next thing that happened; nothing when the session's task is gone.

@@ -8,7 +8,7 @@ use crate::agent::backoff::Backoff;
 use crate::proto::{self, answer::Result as Outcome, attach_request::Request, order::Order as Demand};
 
 use super::slot::{Ask, Slot};
-use super::{Departure, Notice, Ticket, Wish};
+use super::{Departure, Notice, Opinion, Ticket, Wish};
 
 /// Unanswered requests at one time: enough to fill a group commit, few enough that a lost session repeats little.
 pub(super) const IN_FLIGHT_MAX: usize = 256;
@@ -33,6 +33,12 @@ pub(super) enum Input {
     Add(Ticket, proto::Register),
     /// The owner wants something else of a worker.
     Wish(Ticket, Wish),
+    /// The owner passes on what a source thinks of a worker.
+    Judge(Ticket, String, Opinion),
+    /// The owner wants another share of the load for a worker.
+    Weigh(Ticket, Option<u32>),
+    /// The owner found a stranger on a port.
+    Busy(proto::ReportBusyPort),
     /// The stream is open.
     Opened,
     /// The stream ended, or could not be opened.
@@ -109,7 +115,12 @@ impl Machine {
     pub(super) fn handle(&mut self, now: Duration, input: Input) -> Vec<Effect> {
         match input {
             Input::Add(ticket, register) => self.add(ticket, register),
-            Input::Wish(ticket, wish) => self.wish(ticket, wish),
+            Input::Wish(ticket, wish) => self.change(ticket, |slot| slot.wish = wish),
+            Input::Judge(ticket, source, opinion) => {
+                self.change(ticket, |slot| drop(slot.opinions.insert(source, opinion)));
+            }
+            Input::Weigh(ticket, weight) => self.change(ticket, |slot| slot.weigh(weight)),
+            Input::Busy(report) => self.busy(report),
             Input::Opened => self.opened(),
             Input::Lost(problem) => self.lost(now, problem),
             Input::Heard(response) => self.heard(now, response),
@@ -136,14 +147,21 @@ impl Machine {
         self.todo.insert(ticket);
     }
 
-    fn wish(&mut self, ticket: Ticket, wish: Wish) {
+    fn change(&mut self, ticket: Ticket, change: impl FnOnce(&mut Slot)) {
         if let Some(slot) = self.slots.get_mut(&ticket) {
-            slot.wish = wish;
+            change(slot);
             if let Some(at) = slot.resting_until.take() {
                 self.later.remove(&(at, ticket));
             }
             self.todo.insert(ticket);
             self.forget_if_over(ticket, Departure::Wished);
+        }
+    }
+
+    /// Sent at once or not at all: later the stranger may be gone. A registration that follows comes after it.
+    fn busy(&mut self, report: proto::ReportBusyPort) {
+        if self.link == Link::Open && self.in_flight.len() < IN_FLIGHT_MAX {
+            self.send(About::Host, Request::ReportBusyPort(report));
         }
     }
 
@@ -231,6 +249,8 @@ impl Machine {
                 slot.reported(wish.clone());
                 self.tell(Notice::Reported { ticket, wish, offset: accepted.offset });
             }
+            Ask::Judge(source, opinion) => slot.judged(source, opinion),
+            Ask::Weigh(weight) => slot.weighed(weight),
             Ask::Leave => self.forget(ticket, Departure::Wished),
         }
     }

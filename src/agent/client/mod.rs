@@ -10,7 +10,7 @@ mod slot;
 mod types;
 
 pub use link::{Client, Config, InvalidServer};
-pub use types::{Departure, Notice, Ticket, Wish};
+pub use types::{Departure, Notice, Opinion, Ticket, Wish};
 
 #[cfg(test)]
 mod tests;

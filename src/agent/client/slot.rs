@@ -1,11 +1,12 @@
 //! One worker in a session: what is wished, what the control plane holds, and what to ask next.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::agent::backoff::Backoff;
 use crate::proto::{self, attach_request::Request};
 
-use super::Wish;
+use super::{Opinion, Wish};
 
 /// One worker.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub(super) struct Slot {
     register: proto::Register,
     /// What the owner wants.
     pub(super) wish: Wish,
+    /// What each source thinks.
+    pub(super) opinions: BTreeMap<String, Opinion>,
     held: Option<Held>,
     asked: Option<Ask>,
     /// How long to leave a refused worker alone.
@@ -28,6 +31,10 @@ struct Held {
     voice: Voice,
     /// Absent after a report whose answer was lost.
     reported: Option<Wish>,
+    /// Of the sources that have said something; absent as above.
+    opinions: BTreeMap<String, Option<Opinion>>,
+    /// Absent as above.
+    weight: Option<Option<u32>>,
 }
 
 /// Which session the control plane hears for a worker.
@@ -45,13 +52,23 @@ pub(super) enum Ask {
     Register,
     Rejoin,
     Report(Wish),
+    Judge(String, Opinion),
+    Weigh(Option<u32>),
     Leave,
 }
 
 impl Slot {
     pub(super) fn new(register: proto::Register, backoff: Backoff) -> Self {
         let wish = first_status(&register);
-        Self { register, wish, held: None, asked: None, backoff, resting_until: None }
+        Self {
+            register,
+            wish,
+            opinions: BTreeMap::new(),
+            held: None,
+            asked: None,
+            backoff,
+            resting_until: None,
+        }
     }
 
     /// The next request, if one is missing and none is under way.
@@ -72,8 +89,30 @@ impl Slot {
         match (&self.wish, held.voice) {
             (_, Voice::Earlier) => Some(Ask::Rejoin),
             (Wish::Gone { .. }, Voice::This) => Some(Ask::Leave),
-            (wish, Voice::This) => (held.reported.as_ref() != Some(wish)).then(|| Ask::Report(wish.clone())),
+            (Wish::Draining { .. }, Voice::This) => self.missing_report(held),
+            // Opinions come before the status, so that nobody is ready for a moment who is not well.
+            (Wish::Starting | Wish::Ready | Wish::Unready { .. }, Voice::This) => self
+                .missing_opinion(held)
+                .or_else(|| self.missing_report(held))
+                .or_else(|| self.missing_weight(held)),
         }
+    }
+
+    fn missing_report(&self, held: &Held) -> Option<Ask> {
+        (held.reported.as_ref() != Some(&self.wish)).then(|| Ask::Report(self.wish.clone()))
+    }
+
+    fn missing_opinion(&self, held: &Held) -> Option<Ask> {
+        let healthy = Some(Opinion::healthy());
+        let missing = |(source, opinion): &(&String, &Opinion)| {
+            held.opinions.get(*source).unwrap_or(&healthy).as_ref() != Some(*opinion)
+        };
+        let (source, opinion) = self.opinions.iter().find(missing)?;
+        Some(Ask::Judge(source.clone(), opinion.clone()))
+    }
+
+    fn missing_weight(&self, held: &Held) -> Option<Ask> {
+        (held.weight != Some(self.register.weight)).then_some(Ask::Weigh(self.register.weight))
     }
 
     fn request(&self, ask: &Ask) -> Option<Request> {
@@ -85,6 +124,13 @@ impl Slot {
             Ask::Register => return None,
             Ask::Rejoin => return Some(Request::Rejoin(proto::Rejoin { worker })),
             Ask::Report(wish) => wish,
+            Ask::Judge(source, Opinion { verdict, reason }) => {
+                let (source, verdict, reason) = (source.clone(), (*verdict).into(), reason.clone());
+                return Some(Request::ReportHealth(proto::ReportHealth { worker, source, verdict, reason }));
+            }
+            Ask::Weigh(weight) => {
+                return Some(Request::Reweight(proto::Reweight { worker, weight: *weight }));
+            }
             Ask::Leave => &self.wish,
         };
         Some(match wish.clone() {
@@ -116,6 +162,8 @@ impl Slot {
             worker: worker.clone(),
             voice: Voice::This,
             reported: Some(first_status(&self.register)),
+            opinions: BTreeMap::new(),
+            weight: Some(self.register.weight),
         });
         Some(worker)
     }
@@ -134,6 +182,25 @@ impl Slot {
         }
     }
 
+    /// An opinion is durable.
+    pub(super) fn judged(&mut self, source: String, opinion: Opinion) {
+        if let Some(held) = &mut self.held {
+            held.opinions.insert(source, Some(opinion));
+        }
+    }
+
+    /// A weight is durable.
+    pub(super) fn weighed(&mut self, weight: Option<u32>) {
+        if let Some(held) = &mut self.held {
+            held.weight = Some(weight);
+        }
+    }
+
+    /// The owner wants another share of the load.
+    pub(super) fn weigh(&mut self, weight: Option<u32>) {
+        self.register.weight = weight;
+    }
+
     /// The control plane does not know the worker.
     pub(super) fn forgotten(&mut self) {
         self.held = None;
@@ -146,6 +213,10 @@ impl Slot {
         held.voice = Voice::Earlier;
         match asked {
             Some(Ask::Report(_)) => held.reported = None,
+            Some(Ask::Judge(source, _)) => {
+                held.opinions.insert(source, None);
+            }
+            Some(Ask::Weigh(_)) => held.weight = None,
             Some(Ask::Register | Ask::Rejoin | Ask::Leave) | None => {}
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::proto::{self, answer::Result as Outcome, attach_request::Request, attach_response::Response};
 
 use super::machine::{Effect, IN_FLIGHT_MAX, Input, Machine};
-use super::{Departure, Notice, Ticket, Wish};
+use super::{Departure, Notice, Opinion, Ticket, Wish};
 
 const A: Ticket = Ticket(1);
 
@@ -282,6 +282,47 @@ fn a_worker_that_is_draining_or_gone_is_not_registered_anew() {
         world.asks("");
         assert_eq!(world.notices, [Notice::Gone { ticket: A, cause: Departure::Wished }]);
     }
+}
+
+fn unhealthy(reason: &str) -> Opinion {
+    Opinion { verdict: proto::Verdict::Unhealthy, reason: reason.to_owned() }
+}
+
+#[test]
+fn opinions_and_weight_are_sent_when_they_change_and_again_to_who_lost_them() {
+    let mut world = World::registered();
+    let judge = |opinion| Input::Judge(A, "memory".to_owned(), opinion);
+    world.give(judge(Opinion::healthy()));
+    world.asks("");
+    world.give(judge(unhealthy("full")));
+    world.give(Input::Weigh(A, Some(3)));
+    world.asks("report @7");
+    world.accept(9);
+    world.asks("reweight @7");
+    world.lose();
+    world.reopen();
+    world.accept(10);
+    world.asks("reweight @7");
+    world.accept(11);
+    world.give(judge(unhealthy("full")));
+    world.asks("");
+    world.lose();
+    world.reopen();
+    world.reject("unknown_worker");
+    world.accept_registration(20);
+    world.asks("report @20");
+    world.accept(21);
+    world.give(judge(Opinion::healthy()));
+    world.asks("report @20");
+}
+
+#[test]
+fn a_strangers_port_is_told_before_another_is_asked_for() {
+    let mut world = World::registered();
+    world.give(Input::Busy(proto::ReportBusyPort { host: "h".to_owned(), port: 20_001 }));
+    world.give(Input::Wish(A, Wish::Gone { exit: None }));
+    world.give(Input::Add(Ticket(2), register("a")));
+    world.asks("busy 20001, deregister @7 None, register a");
 }
 
 #[test]

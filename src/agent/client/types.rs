@@ -45,6 +45,23 @@ impl Wish {
     }
 }
 
+/// What somebody who watches a worker thinks of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opinion {
+    /// How it is.
+    pub verdict: proto::Verdict,
+    /// In a few words.
+    pub reason: String,
+}
+
+impl Opinion {
+    /// All is well: what holds for every source that never said anything.
+    #[must_use]
+    pub fn healthy() -> Self {
+        Self { verdict: proto::Verdict::Healthy, reason: String::new() }
+    }
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {

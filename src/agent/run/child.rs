@@ -80,6 +80,11 @@ impl Family {
         started
     }
 
+    /// The child's process id, while there is a child.
+    pub(super) fn child(&self) -> Option<u32> {
+        self.child.as_ref().and_then(Child::id)
+    }
+
     /// Waits for the child's end; for ever if there is none.
     pub(super) async fn ended(&mut self) -> Ending {
         let Some(child) = &mut self.child else { return pending().await };

@@ -6,6 +6,8 @@ mod child;
 mod ending;
 mod launch;
 mod machine;
+mod measure;
+mod monitor;
 mod notify;
 mod plan;
 mod ports;
@@ -15,6 +17,7 @@ mod signals;
 
 pub use child::Launcher;
 pub use launch::launch;
+pub use monitor::Thresholds;
 pub use plan::{Plan, PlannedPort, ReadyBy, Restart};
 pub use shell::{RunError, Say, run};
 

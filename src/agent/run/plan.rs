@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::proto;
 
+use super::Thresholds;
 use super::assignment::variable;
 
 /// What is to be run, and as what.
@@ -34,6 +35,8 @@ pub struct Plan {
     pub ready_within: Duration,
     /// How often the child has to say that it is alive, if at all; one that does not is aborted.
     pub watchdog: Option<Duration>,
+    /// From where on it counts as not well.
+    pub thresholds: Thresholds,
     /// How long requests in flight have before the child is asked to stop.
     pub drain: Duration,
     /// How long the child may take to stop; then it is killed.
@@ -133,6 +136,7 @@ impl Plan {
             ready: ReadyBy::Listening,
             ready_within: Duration::from_secs(300),
             watchdog: None,
+            thresholds: Thresholds::default(),
             drain: Duration::from_secs(5),
             stop_within: Duration::from_secs(10),
             restart: Restart::Never,

@@ -14,7 +14,7 @@ use super::child::Family;
 use super::machine::{Effect, Input, Machine, Timer};
 use super::notify::Mailbox;
 use super::signals::Signals;
-use super::{Launcher, Plan, ReadyBy, ports, process};
+use super::{Launcher, Plan, ReadyBy, measure, ports, process};
 
 /// What keeps an agent from starting.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +51,7 @@ pub async fn run(plan: Plan, launcher: Launcher, seed: u64, say: Say) -> Result<
         mailbox,
         family: Family::new(launcher),
         timers: BTreeMap::new(),
+        started: Instant::now(),
         say,
         watch: None,
         inputs: VecDeque::from([Input::Started]),
@@ -71,6 +72,7 @@ struct Shell {
     mailbox: Mailbox,
     family: Family,
     timers: BTreeMap<Timer, Instant>,
+    started: Instant,
     say: Say,
     watch: Option<Watch>,
     /// What effects brought at once: at most one for each.
@@ -118,6 +120,8 @@ impl Shell {
         match effect {
             Effect::Add(ticket, register) => self.client.add(ticket, register).await,
             Effect::Wish(ticket, wish) => self.client.wish(ticket, wish).await,
+            Effect::ReportBusy(port) => self.client.report_busy_port(&self.plan.host, port).await,
+            Effect::Judge(ticket, source, opinion) => self.client.judge(ticket, source, opinion).await,
             Effect::TestPorts(assignment) => {
                 let taken = ports::first_taken(&assignment.addresses());
                 self.inputs.push_back(taken.map_or(Input::PortsFree, Input::PortTaken));
@@ -125,6 +129,11 @@ impl Shell {
             Effect::Spawn(assignment) => self.spawn(&assignment),
             Effect::Watch(assignment) => self.watch = self.watch(&assignment),
             Effect::Unwatch => self.watch = None,
+            Effect::Measure => {
+                let child = self.family.child();
+                let sample = child.and_then(|child| measure::measure(child, self.started.elapsed()));
+                self.inputs.extend(sample.map(Input::Measured));
+            }
             Effect::Signal(signal) => self.family.signal(signal),
             Effect::Arm(timer, after) => {
                 self.timers.insert(timer, Instant::now() + after);

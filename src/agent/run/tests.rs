@@ -9,8 +9,9 @@ use crate::proto;
 
 use super::ending::Ending;
 use super::machine::{Effect, Input, Machine, Timer};
+use super::monitor::Sample;
 use super::notify::Tiding;
-use super::{Plan, PlannedPort, ReadyBy, Restart};
+use super::{Plan, PlannedPort, ReadyBy, Restart, Thresholds};
 
 const A: Ticket = Ticket(1);
 
@@ -75,12 +76,15 @@ fn short(effect: &Effect) -> String {
             Wish::Gone { exit: Some(proto::exit::Status::Code(code)) } => format!("gone code {code}"),
             Wish::Gone { exit: Some(proto::exit::Status::Signal(signal)) } => format!("gone signal {signal}"),
         },
+        Effect::ReportBusy(port) => format!("busy {port}"),
+        Effect::Judge(_, source, opinion) => format!("{source} {:?}", opinion.verdict),
         Effect::TestPorts(assignment) => {
             let ports = assignment.addresses().into_iter().map(|address| address.port().to_string());
             format!("test ports {}", ports.collect::<Vec<_>>().join(" "))
         }
         Effect::Spawn(_) => "spawn".to_owned(),
         Effect::Watch(_) => "watch".to_owned(),
+        Effect::Measure => "measure".to_owned(),
         Effect::Unwatch => "unwatch".to_owned(),
         Effect::Signal(signal) => signal.to_string(),
         Effect::Arm(Timer::Restart, _) => "arm Restart".to_owned(),
@@ -115,7 +119,7 @@ fn lost() -> Input {
 }
 
 const QUIET: &str = "unwatch, disarm ReadySlow, disarm Ready";
-const END: &str = "disarm Forgiven, disarm Watchdog, disarm Stop";
+const END: &str = "disarm Forgiven, disarm Watchdog, disarm Measure, disarm Stop";
 const HALT: &str = "disarm Drain, disarm Watchdog";
 const LEAVE: &str = "disarm Welcome, disarm Drain, disarm Stop, disarm Restart";
 const FAREWELL: &str = "arm Farewell 2s";
@@ -145,7 +149,7 @@ fn a_goodbye_that_nobody_answers_does_not_hold_the_agent() {
 fn a_port_that_a_stranger_uses_is_given_back_for_another() {
     let mut world = World::new(plan());
     world.machine.handle(registered(A, 20_001));
-    world.expect(Input::PortTaken(20_001), "gone, register 2");
+    world.expect(Input::PortTaken(20_001), "busy 20001, gone, register 2");
     world.said("port 20001 is in use");
     world.expect(gone(Departure::Wished), "");
     world.expect(registered(Ticket(2), 20_002), "disarm Welcome, test ports 20002");
@@ -166,7 +170,7 @@ fn strangers_on_every_port_do_not_keep_the_agent_for_ever() {
     let mut world = World::new(plan());
     for attempt in 1..16 {
         world.machine.handle(registered(Ticket(attempt), 20_001));
-        world.expect(Input::PortTaken(20_001), &format!("gone, register {}", attempt + 1));
+        world.expect(Input::PortTaken(20_001), &format!("busy 20001, gone, register {}", attempt + 1));
     }
     world.machine.handle(registered(Ticket(16), 20_001));
     world.expect(Input::PortTaken(20_001), &format!("{LEAVE}, gone, {FAREWELL}"));
@@ -222,6 +226,19 @@ fn a_child_that_listens_is_not_ready_because_it_says_so() {
     let mut world = World::starting(plan());
     world.machine.handle(Input::Spawned);
     world.expect(Input::Told(vec![Tiding::Ready]), "");
+}
+
+#[test]
+fn a_child_that_takes_too_much_memory_is_unhealthy_until_it_gives_it_back() {
+    let thresholds = Thresholds { memory_bytes: Some(100), cpus: None };
+    let mut world = World::starting(Plan { thresholds, ready: ReadyBy::Now, ..plan() });
+    world.expect(Input::Spawned, &format!("arm Measure 1s, {QUIET}, arm Forgiven 30s, ready"));
+    world.expect(Input::Rang(Timer::Measure), "measure, arm Measure 1s");
+    let measured =
+        |memory_bytes| Input::Measured(Sample { at: Duration::ZERO, memory_bytes, cpu: Duration::ZERO });
+    world.expect(measured(100), "memory Unhealthy");
+    world.expect(measured(120), "");
+    world.expect(measured(80), "memory Healthy");
 }
 
 #[test]

@@ -31,6 +31,10 @@ if "--fail-once" in sys.argv:
     if not os.path.exists(marker):
         open(marker, "w").close()
         sys.exit(3)
+if "--greedy" in sys.argv:
+    # 64 MiB until SIGUSR1.
+    hoard = [bytearray(b"x" * (64 << 20))]
+    signal.signal(signal.SIGUSR1, lambda *_: hoard.clear())
 time.sleep(0.2)
 server = http.server.HTTPServer(
     ("127.0.0.1", int(os.environ["PORT"])), http.server.SimpleHTTPRequestHandler

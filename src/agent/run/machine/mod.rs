@@ -1,6 +1,7 @@
 //! The agent as a pure machine: what happens to the child, the session and the clock goes in, what to do comes
 //! out. It reads no clock and touches no process.
 
+mod admission;
 mod step;
 mod stop;
 
@@ -9,22 +10,23 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 pub(super) use step::{Effect, Input, Timer};
-use stop::{FAULT, UNREACHABLE, exit_of_refusal};
+use stop::{FAULT, UNREACHABLE};
 
 use crate::agent::backoff::Backoff;
-use crate::agent::client::{Notice, Ticket, Wish};
+use crate::agent::client::{Opinion, Ticket, Wish};
 use crate::proto;
 
 use super::assignment::Assignment;
 use super::ending::Ending;
+use super::monitor::{Monitors, Sample};
 use super::notify::Tiding;
 use super::{Plan, ReadyBy};
 
-/// How often another port is asked for when a stranger sits on the one that was given.
-const PORT_ATTEMPTS_MAX: u32 = 16;
-
 /// After how long without a sign that the child can serve the user is told so.
 const READY_SLOW: Duration = Duration::from_secs(10);
+
+/// How often the child is measured: often enough to act on, rarely enough to cost nothing.
+const MEASURE_EVERY: Duration = Duration::from_secs(1);
 
 /// The first wait before the child is started again.
 const RESTART_FIRST: Duration = Duration::from_millis(200);
@@ -82,6 +84,7 @@ pub(super) struct Machine {
     standing: Standing,
     port_attempts: u32,
     restart: Backoff,
+    monitors: Monitors,
     /// The exit code, where it is not the child's own.
     verdict: Option<u8>,
     code: u8,
@@ -92,7 +95,6 @@ impl Machine {
     /// An agent that carries out the plan. The seed scatters its waits.
     pub(super) fn new(plan: Plan, process: Option<proto::Process>, seed: u64) -> Self {
         Self {
-            plan,
             process,
             ticket: Ticket(1),
             assignment: None,
@@ -100,6 +102,8 @@ impl Machine {
             link: Link::Untried,
             standing: Standing::Held,
             port_attempts: 0,
+            monitors: Monitors::new(plan.thresholds),
+            plan,
             restart: Backoff::new(RESTART_FIRST, RESTART_LONGEST, seed),
             verdict: None,
             code: 0,
@@ -117,6 +121,7 @@ impl Machine {
             Input::Spawned => self.spawned(),
             Input::NotSpawned(ending) | Input::Exited(ending) => self.exited(&ending),
             Input::CanServe => self.can_serve(),
+            Input::Measured(sample) => self.measured(sample),
             Input::Told(tidings) => tidings.into_iter().for_each(|tiding| self.told(tiding)),
             Input::Stop(signal) => self.stop(signal),
             Input::Pass(signal) => self.give(Effect::Signal(signal)),
@@ -138,101 +143,6 @@ impl Machine {
         self.give(Effect::Add(self.ticket, register));
     }
 
-    fn noticed(&mut self, notice: Notice) {
-        match notice {
-            Notice::Connected => self.connected(),
-            Notice::Disconnected { problem, .. } => self.disconnected(&problem),
-            Notice::Registered { ticket, worker, ports } if ticket == self.ticket => {
-                self.registered(&worker, &ports);
-            }
-            Notice::Refused { ticket, refusal, .. } if ticket == self.ticket => self.refused(&refusal),
-            Notice::Draining { ticket, drain_ms } if ticket == self.ticket => self.told_to_drain(drain_ms),
-            Notice::Gone { ticket, cause } if ticket == self.ticket => self.gone(&cause),
-            Notice::Reported { wish: Wish::Ready, offset, .. } => {
-                self.say(format!("the worker can serve: proxies know since @{offset}"));
-            }
-            // What an earlier registration of ours still brings, and what nobody waits for.
-            Notice::Registered { .. }
-            | Notice::Refused { .. }
-            | Notice::Draining { .. }
-            | Notice::Gone { .. }
-            | Notice::HostRefused { .. }
-            | Notice::Reported { .. } => {}
-        }
-    }
-
-    fn connected(&mut self) {
-        if self.link == Link::Away {
-            self.say("reached the control plane");
-        }
-        self.link = Link::Open;
-    }
-
-    fn disconnected(&mut self, problem: &str) {
-        let server = &self.plan.server;
-        let text = match self.link {
-            Link::Untried => Some(format!(
-                "cannot reach the control plane at {server} ({problem}); trying again: start it with `foldplane serve`, or give --server"
-            )),
-            Link::Open => Some(format!(
-                "lost the control plane at {server} ({problem}); the worker runs on, and rejoins"
-            )),
-            // Said already.
-            Link::Away => None,
-        };
-        self.link = Link::Away;
-        if let Some(text) = text.filter(|_| self.phase != Phase::Leaving) {
-            self.say(text);
-        }
-    }
-
-    fn registered(&mut self, worker: &proto::WorkerRef, ports: &[proto::Port]) {
-        let assignment = match Assignment::new(worker, ports) {
-            Ok(assignment) => assignment,
-            Err(unusable) => {
-                self.say(unusable.to_string());
-                return self.leave(FAULT, None);
-            }
-        };
-        self.give(Effect::Disarm(Timer::Welcome));
-        if self.phase == Phase::Registering {
-            self.say(format!("registered {assignment}"));
-            self.assignment = Some(assignment.clone());
-            self.give(Effect::TestPorts(assignment));
-        } else {
-            self.say(format!("registered anew: {assignment}"));
-        }
-    }
-
-    fn refused(&mut self, refusal: &proto::Rejected) {
-        let proto::Rejected { code, message, hint } = refusal;
-        self.say(format!("the control plane refused: {message} ({code}); {hint}"));
-        // Before there is a child, only a fault of the control plane's own is worth waiting for.
-        if self.phase == Phase::Registering && code != "storage_unavailable" {
-            self.standing = Standing::Gone;
-            self.leave(exit_of_refusal(code), None);
-        }
-    }
-
-    fn port_taken(&mut self, port: u16) {
-        self.port_attempts += 1;
-        if self.plan.insists_on(port) {
-            self.say(format!(
-                "port {port} is in use by another program; stop it, or give another number, or none"
-            ));
-            return self.leave(FAULT, None);
-        }
-        if self.port_attempts >= PORT_ATTEMPTS_MAX {
-            self.say(format!("{PORT_ATTEMPTS_MAX} ports in a row are in use by other programs; report another port range for this host"));
-            return self.leave(FAULT, None);
-        }
-        self.say(format!("port {port} is in use by another program; asking for another"));
-        self.give(Effect::Wish(self.ticket, Wish::Gone { exit: None }));
-        self.assignment = None;
-        self.ticket = Ticket(self.ticket.0 + 1);
-        self.add();
-    }
-
     fn spawn(&mut self) {
         if let Some(assignment) = self.assignment.clone() {
             self.give(Effect::Spawn(assignment));
@@ -242,6 +152,9 @@ impl Machine {
     fn spawned(&mut self) {
         self.phase = Phase::Starting;
         let Some(assignment) = self.assignment.clone() else { return };
+        if self.monitors.are_wanted() {
+            self.give(Effect::Arm(Timer::Measure, MEASURE_EVERY));
+        }
         match self.plan.ready {
             ReadyBy::Now => return self.can_serve(),
             ReadyBy::Listening | ReadyBy::Answering(_) => self.give(Effect::Watch(assignment)),
@@ -283,6 +196,24 @@ impl Machine {
         }
     }
 
+    fn measured(&mut self, sample: Sample) {
+        match self.phase {
+            Phase::Starting | Phase::Serving | Phase::Draining => {
+                let changes = self.monitors.observe(sample);
+                self.judge(changes);
+            }
+            Phase::Registering | Phase::Stopping | Phase::Resting | Phase::Leaving => {}
+        }
+    }
+
+    fn judge(&mut self, changes: Vec<(&'static str, Opinion)>) {
+        for (source, opinion) in changes {
+            let Opinion { verdict, reason } = &opinion;
+            self.say(format!("{source}: {} {reason}", verdict.as_str_name()));
+            self.give(Effect::Judge(self.ticket, source, opinion));
+        }
+    }
+
     fn forget_readiness(&mut self) {
         self.give(Effect::Unwatch);
         self.give(Effect::Disarm(Timer::ReadySlow));
@@ -293,7 +224,7 @@ impl Machine {
         // What the child left behind in its group would hold its ports.
         self.give(Effect::Signal(Signal::SIGTERM));
         self.forget_readiness();
-        for timer in [Timer::Forgiven, Timer::Watchdog, Timer::Stop] {
+        for timer in [Timer::Forgiven, Timer::Watchdog, Timer::Measure, Timer::Stop] {
             self.give(Effect::Disarm(timer));
         }
         match self.phase {
@@ -316,6 +247,8 @@ impl Machine {
         self.code = ending.code();
         self.say(format!("the worker {ending}; starting it again in {} ms", wait.as_millis()));
         self.give(Effect::Wish(self.ticket, Wish::Unready { reason: format!("{ending}; restarting") }));
+        let changes = self.monitors.forget();
+        self.judge(changes);
         self.give(Effect::Arm(Timer::Restart, wait));
     }
 
@@ -338,6 +271,10 @@ impl Machine {
                 self.say(format!("the worker was not ready within {within:?}; stopping it"));
                 self.verdict = Some(FAULT);
                 self.stop_child(Signal::SIGTERM);
+            }
+            Timer::Measure => {
+                self.give(Effect::Measure);
+                self.give(Effect::Arm(Timer::Measure, MEASURE_EVERY));
             }
             Timer::Watchdog => self.abort_child(),
             Timer::Drain => self.stop_child(Signal::SIGTERM),

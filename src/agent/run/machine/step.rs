@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::agent::client::{Notice, Ticket, Wish};
+use crate::agent::client::{Notice, Opinion, Ticket, Wish};
 use crate::agent::run::assignment::Assignment;
 use crate::agent::run::ending::Ending;
+use crate::agent::run::monitor::Sample;
 use crate::agent::run::notify::Tiding;
 use crate::proto;
 
@@ -27,6 +28,8 @@ pub(in crate::agent::run) enum Input {
     NotSpawned(Ending),
     /// The child can serve.
     CanServe,
+    /// The child was measured.
+    Measured(Sample),
     /// The child says something.
     Told(Vec<Tiding>),
     /// The child is gone.
@@ -46,12 +49,18 @@ pub(in crate::agent::run) enum Effect {
     Add(Ticket, proto::Register),
     /// Tell the session what is wanted.
     Wish(Ticket, Wish),
+    /// Tell the control plane that a stranger sits on this port.
+    ReportBusy(u16),
+    /// Pass on what a monitor thinks.
+    Judge(Ticket, &'static str, Opinion),
     /// Try to bind the ports.
     TestPorts(Assignment),
     /// Start the child.
     Spawn(Assignment),
     /// Watch for the sign that the child can serve.
     Watch(Assignment),
+    /// Measure the child and its descendants.
+    Measure,
     /// Stop watching.
     Unwatch,
     /// Send the child's group a signal.
@@ -75,6 +84,8 @@ pub(in crate::agent::run) enum Timer {
     ReadySlow,
     /// A child that can serve, at all.
     Ready,
+    /// The next measurement.
+    Measure,
     /// A sign of life of the child.
     Watchdog,
     /// The end of requests in flight.
