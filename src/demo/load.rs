@@ -16,7 +16,7 @@ use super::worker::PID_HEADER;
 /// few enough that two busy cores keep up.
 const CLIENTS: usize = 4;
 
-/// The pause of each client between two requests: some 350 requests a second in total.
+/// The pause of each client between two requests: some 300 requests a second in total.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A request without an answer for this long has failed. Far longer than any pause that is expected here.

@@ -170,7 +170,7 @@ impl Stage {
         loop {
             let started = Instant::now();
             if interrupt.run_until_cancelled(tokio::time::sleep(period)).await.is_none() {
-                return Ok(());
+                return Ok(narrator.say("")?);
             }
             self.server.still_runs()?;
             self.proxy.process.still_runs()?;

@@ -145,7 +145,7 @@ impl Installer {
         if let Some(target) = &self.target {
             arguments.extend([OsStr::new("--python"), target.as_os_str()]);
         }
-        arguments.extend(["install", "--quiet", requirement].map(OsStr::new));
+        arguments.extend(["install", "--progress-bar", "off", requirement].map(OsStr::new));
         Step {
             purpose: format!("install {requirement}"),
             program: &self.python,

@@ -112,7 +112,6 @@ impl Envoy {
                 folder: environment.folder().to_owned(),
                 missing: BINARY_IN_PACKAGE,
             })?;
-        progress.step("Starting Envoy for the first time");
         Self::probe(&binary, EnvoyOrigin::Installed).await
     }
 
