@@ -71,7 +71,7 @@ pub(super) async fn kill(stage: &mut Stage, load: &Load, narrator: &mut Narrator
     // A process that is gone already is what is wanted.
     let _gone = send_signal(Pid::from_raw(pid), Signal::SIGKILL);
     let seen = await_hosts(stage, "the end of b", |hosts| hosts.len() == WORKERS.len() - 1).await?;
-    let share = watch(load, WATCH).await;
+    watch(load, WATCH).await;
     let events = stage.show_events(narrator).await?;
     narrator.say(&stage.measure(&events, "WorkerRemoved", seen))?;
     let last = load.tally().workers.get("b").map(|answers| answers.last.saturating_duration_since(killed));
@@ -81,7 +81,7 @@ pub(super) async fn kill(stage: &mut Stage, load: &Load, narrator: &mut Narrator
     let claim = format!("Envoy let go of b {} ms after the kill", gone.as_millis());
     let late = (gone > KILL_LIMIT).then(|| format!("more than {} ms", KILL_LIMIT.as_millis()));
     narrator.verify(&claim, late)?;
-    no_failure(&share, load, narrator)?;
+    no_failure(&load.tally().since(&before), load, narrator)?;
     let status = stage.agent("b")?.ended(CHANGE_LIMIT).await?;
     let code = status.code();
     let claim = "its `foldplane run` passed on that it was killed (exit code 137)";
@@ -94,6 +94,7 @@ pub(super) async fn come_back(
     narrator: &mut Narrator,
 ) -> Result<(), DemoError> {
     narrator.scene("Worker b comes back")?;
+    let before = load.tally();
     stage.start_worker("b")?;
     let what = "the return of b";
     let seen = await_hosts(stage, what, |hosts| healthy(hosts) == WORKERS.len()).await?;
@@ -102,7 +103,7 @@ pub(super) async fn come_back(
     narrator.say(&stage.measure(&events, "WorkerReady", seen))?;
     let absent = !share.workers.contains_key("b");
     narrator.verify("b answers again", absent.then(|| shares(&share)))?;
-    Ok(no_failure(&share, load, narrator)?)
+    Ok(no_failure(&load.tally().since(&before), load, narrator)?)
 }
 
 pub(super) async fn drain(stage: &mut Stage, load: &Load, narrator: &mut Narrator) -> Result<(), DemoError> {
