@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::events::log::Retention;
+
 /// Where the xDS door is unless told otherwise.
 pub const XDS_ADDRESS_DEFAULT: &str = "127.0.0.1:18000";
 
@@ -22,6 +24,8 @@ pub struct Config {
     pub exposure: Exposure,
     /// How long workers have to come back after our own start, in milliseconds.
     pub rejoin_grace_ms: u64,
+    /// Which old events may go.
+    pub retention: Retention,
 }
 
 /// Whether strangers may connect. Nothing proves who they are yet, so that has to be said aloud.
@@ -87,6 +91,7 @@ mod tests {
             api: api.parse().unwrap(),
             exposure,
             rejoin_grace_ms: 0,
+            retention: Retention::default(),
         }
     }
 

@@ -59,7 +59,8 @@ pub async fn serve<R>(
     opened: impl AsyncFnOnce() -> R,
     shutdown: CancellationToken,
 ) -> Result<R, Fault> {
-    let log = SledLog::open(&config.data_dir, SledOptions::default())?;
+    let options = SledOptions { retention: config.retention, ..SledOptions::default() };
+    let log = SledLog::open(&config.data_dir, options)?;
     let checkpoints = log.checkpoints();
     let (saved, state) = engine::saved_state(&log, &checkpoints)?;
     let start = engine::open(log.reader().as_ref(), state, None)?;

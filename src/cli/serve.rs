@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failure, block_on, out};
 use crate::config::{API_ADDRESS_DEFAULT, Config, Exposure, XDS_ADDRESS_DEFAULT, default_data_dir};
+use crate::events::log::Retention;
 use crate::serve::{Doors, Fault, serve};
 
 /// Run the control plane.
@@ -41,6 +42,12 @@ pub(super) struct Serve {
     /// How long workers have to come back after a start, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     rejoin_grace: u32,
+    /// Let events older than this go, such as 30d or 12h [default: keep all]
+    #[arg(long, value_name = "TIME", value_parser = age_ms)]
+    retain_age: Option<u64>,
+    /// Let the oldest events go while the log takes more than this, such as 10GiB [default: keep all]
+    #[arg(long, value_name = "SIZE", value_parser = size_bytes)]
+    retain_bytes: Option<u64>,
 }
 
 impl Serve {
@@ -67,6 +74,7 @@ impl Serve {
             api: self.api,
             exposure: if self.insecure { Exposure::Insecure } else { Exposure::Loopback },
             rejoin_grace_ms: u64::from(self.rejoin_grace) * 1000,
+            retention: Retention { age_ms: self.retain_age, bytes: self.retain_bytes },
         };
         let faults = config.faults();
         if faults.is_empty() {
@@ -75,6 +83,22 @@ impl Serve {
         let all: Vec<String> = faults.iter().map(ToString::to_string).collect();
         Err(Failure::usage(all.join("\n       ")))
     }
+}
+
+fn age_ms(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 4] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)];
+    quantity(text, UNITS).ok_or_else(|| "write a time such as 30d, 12h or 90m".to_owned())
+}
+
+fn size_bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    quantity(text, UNITS).ok_or_else(|| "write a size such as 500MiB or 10GiB".to_owned())
+}
+
+/// A whole number and its unit.
+fn quantity(text: &str, units: [(&str, u64); 4]) -> Option<u64> {
+    let (number, unit) = units.into_iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
+    number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 fn bind(door: &str, address: SocketAddr) -> Result<TcpListener, Failure> {

@@ -137,23 +137,36 @@ impl Writer {
     }
 
     async fn step(&mut self, requests: Vec<Request>) {
+        if let Err(decided) = self.try_together(requests).await {
+            // A disk that is full still takes removals, if they come alone.
+            for Decided { request, .. } in decided {
+                let alone = self.try_together(vec![request]).await;
+                debug_assert!(alone.is_ok(), "one request is never split");
+            }
+        }
+    }
+
+    /// Decides, appends, publishes and answers. A batch of several that a full disk refused comes back.
+    async fn try_together(&mut self, requests: Vec<Request>) -> Result<(), Vec<Decided>> {
         let base = Arc::clone(&self.outlets.snapshots.borrow());
         let mut batch = Batch::new(base.state().clone(), (self.wall_clock)());
         let decided: Vec<Decided> =
             requests.into_iter().map(|request| decide_one(&mut batch, request)).collect();
         match self.make_durable(batch.events()).await {
             Ok(()) => self.publish(&base, batch, decided),
-            Err(reason) => self.withhold(&reason, decided),
+            Err(Undurable { kind: UndurableKind::Full, .. }) if decided.len() > 1 => return Err(decided),
+            Err(Undurable { reason, .. }) => self.withhold(&reason, decided),
         }
+        Ok(())
     }
 
     /// Appends and flushes on a thread that may block. A log that failed before is brought back first.
-    async fn make_durable(&mut self, events: &[Envelope]) -> Result<(), String> {
+    async fn make_durable(&mut self, events: &[Envelope]) -> Result<(), Undurable> {
         let unavailable = *self.outlets.storage.borrow() != Storage::Writable;
         if events.is_empty() && !unavailable {
             return Ok(());
         }
-        let Some(mut log) = self.log.take() else { return Err("the log is closed".to_owned()) };
+        let Some(mut log) = self.log.take() else { return Err(Undurable::broken("the log is closed")) };
         let batch = events.to_vec();
         let worked = tokio::task::spawn_blocking(move || {
             let result = append(log.as_mut(), &batch, unavailable);
@@ -162,11 +175,11 @@ impl Writer {
         match worked.await {
             Ok((log, result)) => {
                 self.log = Some(log);
-                result.map_err(|fault| chain(&fault))
+                result.map_err(|fault| Undurable::from(&fault))
             }
             Err(panicked) => {
                 tracing::error!(%panicked, "the log is lost to a fault of its own; stop and start again");
-                Err("the log failed in a way that it cannot come back from".to_owned())
+                Err(Undurable::broken("the log failed in a way that it cannot come back from"))
             }
         }
     }
@@ -219,6 +232,33 @@ impl Writer {
                 None => self.owed.requests.push(request),
             }
         }
+    }
+}
+
+/// Why a batch is not durable.
+struct Undurable {
+    kind: UndurableKind,
+    reason: String,
+}
+
+enum UndurableKind {
+    /// The space that is left is kept for removals.
+    Full,
+    /// The store failed.
+    Broken,
+}
+
+impl Undurable {
+    fn broken(reason: &str) -> Self {
+        Self { kind: UndurableKind::Broken, reason: reason.to_owned() }
+    }
+}
+
+impl From<&LogError> for Undurable {
+    fn from(fault: &LogError) -> Self {
+        let is_full = matches!(fault, LogError::Full { .. });
+        let kind = if is_full { UndurableKind::Full } else { UndurableKind::Broken };
+        Self { kind, reason: chain(fault) }
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Handle, Settings, Storage, Stuck, SubmitError, engine, open, wall_cl
 use crate::command::Command;
 use crate::events::event::{DisconnectCause, HostReport, Locality, PortRange};
 use crate::events::log::{EventLog, Events, LogError, LogReader, MemoryLog, StoreHealth};
-use crate::events::{Actor, Envelope, Head, HostName, Offset, ReplicaId, SessionId};
+use crate::events::{Actor, Envelope, Event, Head, HostName, Offset, ReplicaId, SessionId};
 use crate::projection::state::State;
 use crate::projection::{Snapshot, StateDigest};
 
@@ -120,13 +120,13 @@ async fn a_replay_gives_the_state_that_was_live() {
     assert!(matches!(handle.submit(Actor::System, report(99)).await, Err(SubmitError::Stopping)));
 }
 
-/// A log whose appends take as long as the test wants.
-struct StuckLog {
+/// A log in memory whose appends are done as the test wants.
+struct OddLog<F> {
     inner: MemoryLog,
-    stuck: Arc<AtomicBool>,
+    append: F,
 }
 
-impl LogReader for StuckLog {
+impl<F: Send + Sync> LogReader for OddLog<F> {
     fn head(&self) -> Head {
         self.inner.head()
     }
@@ -144,12 +144,12 @@ impl LogReader for StuckLog {
     }
 }
 
-impl EventLog for StuckLog {
+impl<F> EventLog for OddLog<F>
+where
+    F: Fn(&mut MemoryLog, &[Envelope]) -> Result<(), LogError> + Send + Sync,
+{
     fn append(&mut self, batch: &[Envelope]) -> Result<(), LogError> {
-        while self.stuck.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        self.inner.append(batch)
+        (self.append)(&mut self.inner, batch)
     }
 
     fn recover(&mut self) -> Result<(), LogError> {
@@ -165,13 +165,46 @@ impl EventLog for StuckLog {
     }
 }
 
+fn started_with<F>(append: F) -> Handle
+where
+    F: Fn(&mut MemoryLog, &[Envelope]) -> Result<(), LogError> + Send + Sync + 'static,
+{
+    let log = OddLog { inner: MemoryLog::new(), append };
+    let (handle, writer) = engine(Box::new(log), Snapshot::default(), Settings::default(), wall_clock);
+    drop(tokio::spawn(writer.run(CancellationToken::new())));
+    handle
+}
+
+#[tokio::test]
+async fn a_full_disk_that_still_takes_removals_gets_them_alone() {
+    let handle = started_with(|log, batch| {
+        let is_removal = |envelope: &Envelope| matches!(envelope.event, Event::HostRemoved { .. });
+        if log.head().offset == Offset::ZERO || batch.iter().all(is_removal) {
+            return log.append(batch);
+        }
+        Err(LogError::Full { path: "the disk".into(), free_needed: 1 })
+    });
+    handle.submit(Actor::System, report(1)).await.unwrap();
+    let host = HostName::new("h1").unwrap();
+    let (refused, removed) = tokio::join!(
+        handle.submit(Actor::System, report(2)),
+        handle.submit(Actor::System, Command::RemoveHost { host }),
+    );
+    assert!(matches!(refused, Err(SubmitError::StorageUnavailable { .. })), "{refused:?}");
+    assert_eq!(removed.unwrap().offset, Offset::new(2));
+}
+
 // kubernetes/kubernetes#70819, istio/istio#10126
 #[tokio::test]
 async fn a_writer_that_is_stuck_is_not_alive_and_the_stage_is_named() {
     let stuck = Arc::new(AtomicBool::new(false));
-    let log = StuckLog { inner: MemoryLog::new(), stuck: Arc::clone(&stuck) };
-    let (handle, writer) = engine(Box::new(log), Snapshot::default(), Settings::default(), wall_clock);
-    let _task = tokio::spawn(writer.run(CancellationToken::new()));
+    let gate = Arc::clone(&stuck);
+    let handle = started_with(move |log, batch| {
+        while gate.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        log.append(batch)
+    });
     let within = Duration::from_millis(200);
     assert_eq!(handle.probe(within).await, Ok(()));
     stuck.store(true, Ordering::Relaxed);

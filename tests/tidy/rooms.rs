@@ -57,7 +57,7 @@ pub(crate) const ROOMS: &[Room] = &[
     // A service that a route names is checked as everywhere.
     pure("bootstrap", &["events"]),
     shell("demo", &["provision", "bootstrap", "agent"]),
-    shell("config", &["events"]),
+    shell("config", &["events", "events::log"]),
     shell("telemetry", &[]),
     // Puts the control plane together.
     shell(
