@@ -15,6 +15,9 @@ mod server;
 mod world;
 
 mod answers;
+mod dull_client;
+mod interleave;
+mod limits;
 mod order;
 mod pushing;
 mod refusals;

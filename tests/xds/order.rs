@@ -279,3 +279,24 @@ fn rule_34_on_a_stream_that_starts_with_assignments_all_are_sent() {
     "#]],
     );
 }
+
+#[test]
+fn a_removal_that_waits_is_not_forgotten_with_the_name() {
+    sotw(
+        "change cds c=1 rds r=1 \n ask cds * c \n ack cds \n ask rds r \n change cds -c
+        ask cds * \n ack rds \n ack cds",
+        expect![[r#"
+            change cds c=1 rds r=1
+            ask cds * c
+               → CDS 1 @1 [c=1]
+            ack cds
+            ask rds r
+               → RDS 2 @1 [r=1]
+            change cds -c
+            ask cds *
+            ack rds
+               → CDS 3 @2 []
+            ack cds
+        "#]],
+    );
+}

@@ -143,3 +143,98 @@ fn rule_18_a_client_that_refuses_everything_ends_the_conversation() {
         "#]],
     );
 }
+
+#[test]
+fn removals_that_were_refused_along_with_a_bad_resource_are_said_again() {
+    delta(
+        "change eds a=1 c=1 \n ask eds +a +c \n ack eds \n change eds a=bad -c \n nack eds \n ack eds \n wait 100",
+        expect![[r#"
+            change eds a=1 c=1
+            ask eds +a +c
+               → EDS 1 @1 [a=1 c=1]
+            ack eds
+            change eds a=bad -c
+               → EDS 2 @2 [a=bad c=∅]
+            nack eds
+               rejected together: EDS @2 [a c] bad
+               → EDS 3 @2 [c=∅]
+            ack eds
+               → EDS 4 @2 [] -[c]
+            wait 100
+               → EDS 5 @2 [a=bad]
+        "#]],
+    );
+    delta(
+        "change cds a=1 c=1 \n ask cds \n ack cds \n change cds a=bad -c \n nack cds \n ack cds \n wait 100",
+        expect![[r#"
+            change cds a=1 c=1
+            ask cds
+               → CDS 1 @1 [a=1 c=1]
+            ack cds
+            change cds a=bad -c
+               → CDS 2 @2 [a=bad] -[c]
+            nack cds
+               rejected: CDS @2 [a] bad
+               → CDS 3 @2 [] -[c]
+            ack cds
+            wait 100
+        "#]],
+    );
+}
+
+#[test]
+fn a_refused_set_is_sent_again_without_what_is_no_longer_wanted() {
+    sotw(
+        "change lds a=1 b=bad \n ask lds a b \n nack lds \n ask lds a \n ack lds \n wait 100",
+        expect![[r#"
+            change lds a=1 b=bad
+            ask lds a b
+               → LDS 1 @1 [a=1 b=bad]
+            nack lds
+               rejected: LDS @1 [a b] bad
+            ask lds a
+               → LDS 2 @1 [a=1]
+            ack lds
+            wait 100
+        "#]],
+    );
+    sotw(
+        "change lds a=1 b=bad \n ask lds * a \n nack lds \n ask lds a \n ack lds \n wait 100",
+        expect![[r#"
+            change lds a=1 b=bad
+            ask lds * a
+               → LDS 1 @1 [a=1 b=bad]
+            nack lds
+               rejected: LDS @1 [a b] bad
+            ask lds a
+               → LDS 2 @1 [a=1]
+            ack lds
+            wait 100
+        "#]],
+    );
+}
+
+#[test]
+fn an_assignment_that_was_to_be_emptied_is_emptied_by_itself() {
+    sotw(
+        "change eds a=1 c=1 \n ask eds a c \n ack eds \n change eds a=bad -c \n change eds d=1 \n nack eds \n ack eds
+        nack eds \n wait 100",
+        expect![[r#"
+            change eds a=1 c=1
+            ask eds a c
+               → EDS 1 @1 [a=1 c=1]
+            ack eds
+            change eds a=bad -c
+               → EDS 2 @2 [a=bad c=∅]
+            change eds d=1
+            nack eds
+               rejected together: EDS @2 [a c] bad
+               → EDS 3 @3 [c=∅]
+            ack eds
+               → EDS 4 @3 [a=bad]
+            nack eds
+               rejected: EDS @2 [a] bad
+            wait 100
+        "#]],
+    );
+}

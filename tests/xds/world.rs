@@ -8,6 +8,7 @@ use envoy_types::pb::envoy::config::core::v3::Locality;
 use envoy_types::pb::envoy::config::endpoint::v3::{ClusterLoadAssignment, LocalityLbEndpoints};
 use envoy_types::pb::envoy::config::listener::v3::{ApiListener, Listener};
 use envoy_types::pb::envoy::config::route::v3::RouteConfiguration;
+use envoy_types::pb::google::protobuf::Any;
 use foldplane::projection::resources::{Resource, Resources, TypeUrl, Version};
 use prost::Message;
 
@@ -90,4 +91,16 @@ fn encode(type_url: TypeUrl, name: &str, content: &str) -> Vec<u8> {
         }
         .encode_to_vec(),
     }
+}
+
+/// Whether the clients of these tests refuse it.
+pub(crate) fn is_bad(world: &World, resource: &Resource) -> bool {
+    world.label(resource).ends_with("=bad")
+}
+
+/// Whether it is an assignment without endpoints.
+pub(crate) fn is_empty(resource: &Resource) -> bool {
+    let any = Any::decode(resource.any().as_ref()).unwrap();
+    any.type_url == TypeUrl::ClusterLoadAssignment.as_str()
+        && ClusterLoadAssignment::decode(any.value.as_slice()).unwrap().endpoints.is_empty()
 }

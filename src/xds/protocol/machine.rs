@@ -129,7 +129,7 @@ impl Machine {
         let asks_again = self.asks_again(type_url, request);
         let seen = Arc::clone(&self.seen);
         let state = self.state_mut(type_url);
-        let verdict = state.answer(&request.nonce, request.error.as_deref());
+        let verdict = state.answer(&request.nonce, request.error.as_deref(), seen.of(type_url), now);
         let entered = state.ask(&request.names, seen.of(type_url), now);
         if asks_again && entered == 0 {
             state.ask_again();

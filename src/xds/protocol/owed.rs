@@ -69,8 +69,11 @@ impl Owed {
     /// Sends these again in two halves, to find which of them was refused.
     pub(super) fn send_apart(&mut self, names: &[ResourceName]) {
         let (first, second) = names.split_at(names.len() / 2);
-        self.apart.push_front(second.to_vec());
-        self.apart.push_front(first.to_vec());
+        for half in [second, first] {
+            if !half.is_empty() {
+                self.apart.push_front(half.to_vec());
+            }
+        }
     }
 
     pub(super) const fn names(&self) -> &OrdSet<ResourceName> {

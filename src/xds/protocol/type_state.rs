@@ -9,7 +9,7 @@ use imbl::{OrdMap, OrdSet};
 use super::draft::{Draft, Pieces, Shape};
 use super::in_flight::{InFlight, Rejection};
 use super::machine::{Variant, Verdict};
-use super::owed::{Owed, Release};
+use super::owed::{Leaving, Owed, Release};
 use super::request::Names;
 use super::response::Response;
 use super::subscription::{Edited, Subscription, WildcardEdit};
@@ -116,11 +116,17 @@ impl TypeState {
 
     /// Takes in what a message says about the response that it answers. ACK and NACK are told apart by the presence
     /// of an error only, and matched by nonce only (xds-rules 4, envoyproxy/envoy#14841).
-    pub(super) fn answer(&mut self, nonce: &str, error: Option<&str>) -> Option<Verdict> {
+    pub(super) fn answer(
+        &mut self,
+        nonce: &str,
+        error: Option<&str>,
+        world: &ResourceSet,
+        now: Duration,
+    ) -> Option<Verdict> {
         let response = self.in_flight.answer(nonce)?;
         Some(match error {
             None => self.accept(&response),
-            Some(message) => self.reject(&response, message),
+            Some(message) => self.reject(&response, message, world, now),
         })
     }
 
@@ -139,19 +145,34 @@ impl TypeState {
 
     /// Nothing of a refused response counts as delivered. Nothing becomes due either, so that it cannot loop
     /// (xds-rules 18, envoyproxy/go-control-plane#962): except that the members of a batch are tried apart.
-    fn reject(&mut self, response: &Response, message: &str) -> Verdict {
+    fn reject(&mut self, response: &Response, message: &str, world: &ResourceSet, now: Duration) -> Verdict {
         let rejection = Rejection::new(response, message);
+        self.status.rejection = Some(rejection.clone());
         for resource in &response.resources {
             if self.status.subscription.covers(resource) {
                 self.status.rejected.insert(resource.name.clone(), resource.version);
+            } else if self.shape == Shape::Whole {
+                // What was refused is no longer what would be sent: the rest may be good without it.
+                self.owed.answer = true;
             }
         }
-        self.status.rejection = Some(rejection.clone());
-        let splits = response.resources.len() > 1 && self.shape != Shape::Whole;
-        if !splits {
+        let (present, emptied): (Vec<_>, Vec<_>) =
+            response.resources.iter().partition(|resource| world.get(resource.name.as_str()).is_some());
+        if self.shape == Shape::Whole || present.is_empty() {
             return Verdict::Rejected(self.type_url, rejection);
         }
-        let names: Vec<_> = response.resources.iter().map(|resource| resource.name.clone()).collect();
+        // What was taken away was refused along with what is bad: it is taken away again, by itself.
+        for name in &response.removed {
+            self.owed.gone(name.clone(), None, now);
+        }
+        for resource in &emptied {
+            let leaving = Leaving { last: Some(Arc::clone(resource)), since: now };
+            self.owed.put_back_leaving(resource.name.clone(), leaving);
+        }
+        if present.len() + emptied.len() == 1 {
+            return Verdict::Rejected(self.type_url, rejection);
+        }
+        let names: Vec<_> = present.iter().map(|resource| resource.name.clone()).collect();
         self.owed.send_apart(&names);
         Verdict::RejectedTogether(self.type_url, rejection)
     }
@@ -213,18 +234,32 @@ impl TypeState {
 
     fn apply(&mut self, edited: Edited, world: &ResourceSet) {
         for name in edited.left {
-            self.status.rejected.remove(&name);
-            let covered =
-                world.get(name.as_str()).is_some_and(|resource| self.subscription().covers(resource));
             match self.shape {
                 // xds-rules 12: whether the wildcard still covers it or not, the client must be told.
                 Shape::Delta if self.subscription().is_wildcard() => self.owed.want(name),
-                Shape::Whole if covered => {}
+                // Whatever it stands for, or stood for until now, the wildcard still covers it.
+                Shape::Whole if self.subscription().is_wildcard() => {}
                 Shape::Delta | Shape::Whole | Shape::Parts => self.owed.forget(&name),
             }
         }
         for name in edited.entered {
             self.owed.want(name);
+        }
+        self.forget_refused(world);
+    }
+
+    /// What was refused and is no longer wanted does not matter any more. A set that was refused with it is smaller
+    /// now, and may be good.
+    fn forget_refused(&mut self, world: &ResourceSet) {
+        let subscription = &self.status.subscription;
+        let unwanted = |name: &&ResourceName| {
+            let covered = world.get(name.as_str()).is_some_and(|resource| subscription.covers(resource));
+            !covered && !subscription.names().contains(*name)
+        };
+        let unwanted: Vec<_> = self.status.rejected.keys().filter(unwanted).cloned().collect();
+        for name in unwanted {
+            self.status.rejected.remove(&name);
+            self.owed.answer |= self.shape == Shape::Whole;
         }
     }
 
