@@ -113,10 +113,10 @@ impl Run {
 
     fn read(&mut self) {
         let Some(request) = self.requests.pop_front() else { return };
-        if let Some(unanswered) = self.unanswered.get_mut(&request.type_url) {
-            if let Some(place) = unanswered.iter().position(|(nonce, _)| *nonce == request.nonce) {
-                unanswered.drain(..=place);
-            }
+        if let Some(unanswered) = self.unanswered.get_mut(&request.type_url)
+            && let Some(place) = unanswered.iter().position(|(nonce, _)| *nonce == request.nonce)
+        {
+            unanswered.drain(..=place);
         }
         self.machine.on_request(&request, &self.world.resources, self.now).unwrap();
         self.old.push(request);

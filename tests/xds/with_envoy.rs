@@ -16,6 +16,9 @@ const VARIANTS: [XdsVariant; 2] = [XdsVariant::Delta, XdsVariant::StateOfTheWorl
 /// without the pushed assignment is 15 s.
 const WARMING_MAX: Duration = Duration::from_secs(1);
 
+/// A way to change something, and what it is called.
+type Change<'a> = (&'static str, &'a dyn Fn(&mut ResourcesBuilder));
+
 /// Changes an attribute of a cluster, which makes Envoy build it anew.
 fn touch(next: &mut ResourcesBuilder, name: &str, milliseconds: i32) {
     let connect_timeout = Some(Span { seconds: 1, nanos: milliseconds * 1_000_000 });
@@ -69,7 +72,7 @@ async fn rule_22_no_way_to_change_a_cluster_under_load_fails_a_request_or_warms_
         let proxy = Proxy::start(server.address, variant).await;
         proxy.answers("web", "one").await;
         let load = proxy.load("web");
-        let changes: [(&str, &dyn Fn(&mut ResourcesBuilder)); 6] = [
+        let changes: [Change<'_>; 6] = [
             ("an attribute", &|next| touch(next, "web", 1)),
             ("its endpoints", &|next| put_endpoints(next, "web", &[one, two])),
             ("both", &|next| {
