@@ -114,6 +114,12 @@ impl Process {
         self.ended(limit).await
     }
 
+    /// The file with all that it printed.
+    #[must_use]
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
     /// The end of its log, indented.
     #[must_use]
     pub fn last_lines(&self) -> String {

@@ -18,6 +18,7 @@ mod bad_input;
 mod bootstrap;
 mod death;
 mod demo;
+mod grpc;
 mod replay;
 mod restarts;
 mod seed;
