@@ -6,6 +6,8 @@
 
 mod backoff;
 pub mod client;
+#[doc = include_str!("../../docs/worker-contract.md")]
+pub mod contract {}
 mod run;
 
 pub use run::{Launcher, Plan, PlannedPort, ReadyBy, Restart, RunError, Say, Thresholds, launch, run};

@@ -13,3 +13,7 @@ mod ports;
 mod ready;
 mod session;
 mod world;
+
+#[path = "../../examples/supervisor.rs"]
+#[allow(dead_code, unreachable_pub, reason = "its main function is for people")]
+mod supervisor;

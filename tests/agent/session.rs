@@ -1,9 +1,12 @@
 //! The session as a library: a supervisor that speaks for many.
 
+use std::sync::Arc;
+
 use foldplane::agent::client::{Client, Config, Departure, Notice, Ticket, Wish};
 use foldplane::proto;
 use tokio::time::{Duration, timeout};
 
+use crate::supervisor::supervise;
 use crate::world::Server;
 
 struct Supervisor {
@@ -111,4 +114,21 @@ async fn a_drained_worker_is_told_to_stop_when_its_time_is_over() {
     supervisor.client.wish(Ticket(1), drain).await;
     let (_, cause) = supervisor.next_that(gone).await;
     assert_eq!(cause, Departure::Stopped { cause: "drained".to_owned() });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_example_supervisor_publishes_its_workers_and_drains_them() {
+    let server = Arc::new(tokio::task::block_in_place(Server::start));
+    let watched = Arc::clone(&server);
+    let stop = async {
+        let ready = move || {
+            (0..10).for_each(|number| drop(watched.wait_for(&format!("WorkerReady pool/w{number}@"))))
+        };
+        tokio::task::spawn_blocking(ready).await.unwrap();
+    };
+    let supervised = supervise(server.url(), "h", stop);
+    timeout(Duration::from_secs(20), supervised).await.expect("in time").unwrap();
+    for number in 0..10 {
+        server.wait_for(&format!("WorkerRemoved pool/w{number}@h drained"));
+    }
 }
