@@ -18,6 +18,7 @@
 
 mod client;
 mod events;
+pub mod fuzz;
 mod ledger;
 mod names;
 mod steps;
