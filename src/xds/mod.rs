@@ -4,6 +4,7 @@
 //! room needs nothing but resources: it knows no workers, no log and no commands, so that a program with
 //! resources of its own can serve them with it.
 
+pub mod client;
 pub mod ledger;
 pub mod node;
 pub mod protocol;

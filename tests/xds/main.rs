@@ -10,6 +10,7 @@
 )]
 
 mod envoy;
+mod grpc;
 mod script;
 mod server;
 mod world;
@@ -22,4 +23,6 @@ mod order;
 mod pushing;
 mod refusals;
 mod wildcard;
+mod wire;
 mod with_envoy;
+mod with_grpc;
