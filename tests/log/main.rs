@@ -17,4 +17,5 @@ mod kill;
 mod power;
 mod replay;
 mod sled;
+mod tools;
 mod world;

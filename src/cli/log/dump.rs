@@ -48,7 +48,7 @@ impl Dump {
     }
 }
 
-fn text(envelope: &Envelope) -> String {
+pub(super) fn text(envelope: &Envelope) -> String {
     let Envelope { offset, recorded_at, event, .. } = envelope;
     format!("{:<8} {recorded_at}  {event}\n", offset.to_string())
 }

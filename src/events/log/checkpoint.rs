@@ -123,20 +123,35 @@ impl Checkpoints {
         log: &dyn LogReader,
         decode: impl Fn(&[u8]) -> Result<S, E>,
     ) -> Result<(Head, S), String> {
-        let bytes = fs::read(self.path(offset)).map_err(|error| error.to_string())?;
-        let payload = open_frame(FrameKind::Checkpoint, &bytes).map_err(|error| error.to_string())?;
-        let (head, state) = split(payload).ok_or("it is too short")?;
-        if head.offset != offset {
-            return Err(format!("it was saved at {}", head.offset));
-        }
+        let (head, state) = self.read(offset)?;
         let found = log.head_at(offset).map_err(|error| error.to_string())?;
         if found != head {
             return Err("it was saved from other events".to_owned());
         }
-        decode(state).map(|state| (head, state)).map_err(|error| error.to_string())
+        decode(&state).map(|state| (head, state)).map_err(|error| error.to_string())
     }
 
-    fn path(&self, offset: Offset) -> PathBuf {
+    /// The bytes of the state saved at `offset`, and the head that they are bound to, without looking at a log.
+    ///
+    /// # Errors
+    ///
+    /// A sentence for people.
+    pub fn read(&self, offset: Offset) -> Result<(Head, Vec<u8>), String> {
+        let bytes = fs::read(self.path(offset)).map_err(|error| error.to_string())?;
+        let payload = open_frame(FrameKind::Checkpoint, &bytes).map_err(|error| error.to_string())?;
+        let (head, state) = split(payload).ok_or("it is too short")?;
+        if head.offset == offset {
+            Ok((head, state.to_vec()))
+        } else {
+            Err(format!("it was saved at {}", head.offset))
+        }
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(super) fn path(&self, offset: Offset) -> PathBuf {
         self.dir.join(format!("{:020}", offset.get()))
     }
 }

@@ -9,13 +9,18 @@ use super::{Envelope, Offset};
 
 mod checkpoint;
 mod files;
+mod lines;
 mod memory;
 mod sled;
 
 pub use super::{ChainHash, Head};
 pub use checkpoint::{CHECKPOINTS_KEPT, Checkpoints};
+pub use lines::{LINES_FORMAT, LinesError, export, import};
 pub use memory::{MemoryFaults, MemoryLog, StoreHealth};
-pub use sled::{OfflineLog, Retention, SledLog, SledOptions, open_reader};
+pub use sled::{
+    Finding, LogCopy, OfflineLog, Retention, SledLog, SledOptions, Verification, copy_log, open_reader,
+    verify,
+};
 
 /// Events in order, each read or the reason why it cannot be.
 pub type Events<'a> = Box<dyn Iterator<Item = Result<Envelope, LogError>> + Send + 'a>;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::super::LogError;
-use super::super::files::{store, write_atomically};
+use super::super::files::{store, sync_dir, write_atomically};
 
 /// The layout of the folder that is written, and the newest that is opened.
 const FORMAT: u32 = 1;
@@ -97,6 +97,12 @@ pub(super) fn contents(dir: &Path) -> Result<Contents, LogError> {
 /// Says that the folder holds a log; the last step of its creation.
 pub(super) fn write_format(dir: &Path) -> Result<(), LogError> {
     write_atomically(&dir.join(FORMAT_FILE), format!("{FORMAT_TITLE}{FORMAT}\n").as_bytes())
+}
+
+/// Takes back that the folder holds a log, while a copy is made in it.
+pub(super) fn remove_format(dir: &Path) -> Result<(), LogError> {
+    let path = dir.join(FORMAT_FILE);
+    fs::remove_file(&path).map_err(store("remove", &path)).and_then(|()| sync_dir(dir))
 }
 
 /// Where the segments are.

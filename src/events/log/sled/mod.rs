@@ -5,6 +5,7 @@
 //! says how far the log was acknowledged, so that a tail that sled drops in silence is noticed.
 
 mod blocks;
+mod copy;
 mod folder;
 mod guard;
 mod offline;
@@ -14,17 +15,21 @@ mod reserve;
 mod retention;
 mod row;
 mod segment;
+mod verify;
+mod walk;
 mod witness;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use self::copy::{LogCopy, copy_log};
 use self::folder::{Access, FolderLock};
 pub use self::offline::{OfflineLog, open_reader};
 use self::reader::Shared;
 use self::reserve::{Reserve, is_full_disk};
 pub use self::retention::Retention;
 use self::segment::{Header, Segment};
+pub use self::verify::{Finding, Verification, verify};
 use self::witness::{Durability, Mark, Witness};
 use super::{Checkpoints, EventLog, Events, LogError, LogReader, check_follows};
 use crate::events::codec::{Block, encode_blocks};
@@ -104,10 +109,9 @@ impl SledLog {
         Arc::clone(&self.checkpoints)
     }
 
-    fn write(&mut self, batch: &[Envelope], blocks: &[Block]) -> Result<(), LogError> {
+    fn write(&mut self, blocks: &[Block], now: Timestamp) -> Result<(), LogError> {
         let head = self.shared.head();
-        let (Some(last), Some(first)) = (blocks.last(), batch.first()) else { return Ok(()) };
-        let now = first.recorded_at;
+        let Some(last) = blocks.last() else { return Ok(()) };
         if self.is_full(&*self.shared.active()?, head, now)? {
             self.roll(head, now)?;
             self.retain(now);
@@ -186,7 +190,8 @@ impl EventLog for SledLog {
         }
         let blocks = encode_blocks(self.shared.head(), batch)?;
         self.reserve.admit(batch)?;
-        let result = self.write(batch, &blocks);
+        let result =
+            self.write(&blocks, batch.first().map_or(Timestamp::default(), |first| first.recorded_at));
         if let Err(error) = &result {
             self.state = WriterState::Failed;
             if is_full_disk(error) {

@@ -45,6 +45,14 @@ pub(super) fn lock(dir: &Path) -> Result<FolderLock, LogError> {
     }
 }
 
+impl OfflineLog {
+    /// The first offset of each segment, and what it takes on the disk, in bytes.
+    #[must_use]
+    pub fn segments(&self) -> Vec<(Offset, u64)> {
+        self.shared.segment_sizes().into_iter().map(|(header, bytes)| (header.first(), bytes)).collect()
+    }
+}
+
 impl LogReader for OfflineLog {
     fn head(&self) -> Head {
         self.shared.head()

@@ -20,8 +20,23 @@ pub(super) fn open(dir: &Path, options: SledOptions) -> Result<SledLog, LogError
     create_dirs(dir)?;
     let lock = FolderLock::take(dir, Access::Exclusive)?;
     if folder::contents(dir)? == Contents::Nothing {
-        create(dir, options)?;
+        create(dir, options, Head::default())?;
     }
+    open_locked(dir, options, lock)
+}
+
+/// Makes a log in an empty folder that goes on after `before`, for copies of logs.
+pub(super) fn create_after(dir: &Path, options: SledOptions, before: Head) -> Result<SledLog, LogError> {
+    create_dirs(dir)?;
+    let lock = FolderLock::take(dir, Access::Exclusive)?;
+    if folder::contents(dir)? == Contents::Log {
+        return Err(LogError::damaged(dir, "it holds a log already: name a new folder"));
+    }
+    create(dir, options, before)?;
+    open_locked(dir, options, lock)
+}
+
+fn open_locked(dir: &Path, options: SledOptions, lock: FolderLock) -> Result<SledLog, LogError> {
     let (mut witness, mark) = Witness::open(dir)?;
     let segments = folder::segments(dir);
     let row = row::read(&segments, mark)?;
@@ -39,15 +54,15 @@ pub(super) fn open(dir: &Path, options: SledOptions) -> Result<SledLog, LogError
 }
 
 /// Makes an empty log. The format file comes last: without it, the next start begins again.
-fn create(dir: &Path, options: SledOptions) -> Result<(), LogError> {
+fn create(dir: &Path, options: SledOptions, before: Head) -> Result<(), LogError> {
     refuse_what_is_no_leftover(dir)?;
     let segments = folder::segments(dir);
     remove_leftover(&segments)?;
     create_dirs(&segments)?;
-    let oldest = Offset::ZERO.next();
-    let header = Header { before: Head::default(), predecessor: oldest, began: Timestamp::default() };
+    let oldest = before.offset.next();
+    let header = Header { before, predecessor: oldest, began: Timestamp::default() };
     drop(Segment::create(&segments, header, options.cache_bytes)?);
-    Witness::create(dir, Mark { head: Head::default(), oldest })?;
+    Witness::create(dir, Mark { head: before, oldest })?;
     sync_dir(dir)?;
     folder::write_format(dir)
 }

@@ -38,6 +38,13 @@ pub(super) fn read(segments: &Path, mark: Mark) -> Result<Row, LogError> {
     Ok(row)
 }
 
+/// The segments whose headers can be read, whatever else is wrong.
+pub(super) fn read_what_is_there(segments: &Path) -> Row {
+    let paths = sorted_folders(segments).unwrap_or_default();
+    let headers = paths.iter().filter_map(|path| segment::read_header(path).ok().flatten());
+    Row { segments: headers.collect(), leftovers: Vec::new() }
+}
+
 fn sorted_folders(segments: &Path) -> Result<Vec<PathBuf>, LogError> {
     let mut paths = fs::read_dir(segments)
         .and_then(|entries| {

@@ -4,6 +4,7 @@
 //! written last, so that a folder without it is one whose creation did not get far.
 
 use std::env::temp_dir;
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,7 +65,6 @@ pub(super) fn folder_name(first: Offset) -> String {
 }
 
 /// An open segment.
-#[derive(Debug)]
 pub(super) struct Segment {
     /// Taken only when this is dropped.
     db: Option<Db>,
@@ -73,6 +73,16 @@ pub(super) struct Segment {
     header: Header,
     /// Where the store lies when it is not the log's own; removed with this.
     _copy: Option<TempDir>,
+}
+
+impl fmt::Debug for Segment {
+    /// Without what is in it, which sled would print whole.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segment")
+            .field("path", &self.path)
+            .field("header", &self.header)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Segment {
