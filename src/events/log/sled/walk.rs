@@ -63,11 +63,12 @@ pub(super) fn walk<E: From<LogError>>(
     }
 }
 
+/// A block that starts too late is no damage of its own: what is wrong is that others are missing.
 fn damage(segment: &Segment, head: Head, key: Offset, error: &BlockError) -> LogError {
-    match error {
-        BlockError::Place { found, expected } if found > expected => {
-            missing(segment, head.offset.next(), Offset::new(key.get() - 1))
-        }
-        error => at(segment, key, error),
+    if let BlockError::Place { found, expected } = error
+        && found > expected
+    {
+        return missing(segment, head.offset.next(), Offset::new(key.get() - 1));
     }
+    at(segment, key, error)
 }
