@@ -51,6 +51,12 @@ pub(super) struct Version {
 #[derive(Debug, Deserialize)]
 struct Replayed {
     state: Folded,
+    endpoints: Endpoints,
+}
+
+#[derive(Debug, Deserialize)]
+struct Endpoints {
+    items: Vec<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -70,6 +76,24 @@ struct Workers {
 struct Worker {
     id: String,
     state: String,
+}
+
+/// What `get proxies -o json` prints, as far as it is looked at.
+#[derive(Deserialize)]
+struct Proxies {
+    items: Vec<ProxyItem>,
+}
+
+#[derive(Deserialize)]
+struct ProxyItem {
+    types: Vec<Accepted>,
+}
+
+/// Which version of a type a proxy has accepted (ACK), if any.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Accepted {
+    pub(super) r#type: String,
+    pub(super) acked: Option<String>,
 }
 
 impl Foldplane {
@@ -113,21 +137,32 @@ impl Foldplane {
         Ok(workers.items.into_iter().map(|worker| (worker.id, worker.state)).collect())
     }
 
+    /// What every proxy has accepted of each type that it follows.
+    pub(super) async fn accepted(&self) -> Result<Vec<Accepted>, DemoError> {
+        let command = ["get", "proxies", "--server", &self.server, "-o", "json"];
+        let proxies: Proxies = self.decode(&command, &self.run(&command).await?)?;
+        Ok(proxies.items.into_iter().flat_map(|proxy| proxy.types).collect())
+    }
+
     /// What the log of the running control plane folds to, by a process of its own, up to `until`.
     pub(super) async fn replay_running(&self, until: u64) -> Result<Folded, DemoError> {
-        self.replay(&["--server", &self.server], until).await
+        Ok(self.replay(&["--server", &self.server], until).await?.state)
+    }
+
+    /// How many endpoints were published at an offset of the past.
+    pub(super) async fn endpoints_at(&self, until: u64) -> Result<usize, DemoError> {
+        Ok(self.replay(&["--server", &self.server], until).await?.endpoints.items.len())
     }
 
     /// What a log on disk folds to.
     pub(super) async fn replay_folder(&self, data: &Path, until: u64) -> Result<Folded, DemoError> {
-        self.replay(&[&data.to_string_lossy()], until).await
+        Ok(self.replay(&[&data.to_string_lossy()], until).await?.state)
     }
 
-    async fn replay(&self, source: &[&str], until: u64) -> Result<Folded, DemoError> {
+    async fn replay(&self, source: &[&str], until: u64) -> Result<Replayed, DemoError> {
         let until = until.to_string();
         let command = [&["replay"], source, &["--until", &until, "-o", "json"]].concat();
-        let replayed: Replayed = self.decode(&command, &self.run(&command).await?)?;
-        Ok(replayed.state)
+        self.decode(&command, &self.run(&command).await?)
     }
 
     async fn run(&self, arguments: &[&str]) -> Result<String, DemoError> {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::DemoError;
-use super::commands::{Folded, Version};
+use super::commands::{Accepted, Folded, Version};
 use super::load::Load;
 use super::narration::Narrator;
 use super::scenes::{no_failure, watch};
@@ -81,7 +81,34 @@ pub(super) async fn replay(stage: &mut Stage, narrator: &mut Narrator) -> Result
     let replayed = stage.cli.replay_running(live.offset).await?;
     narrator.fact("digest of the state", &short(&replayed.state_digest))?;
     let problem = (replayed != live).then(|| differing(&live, &replayed));
-    Ok(narrator.verify("the replay gives the state and every version that are live", problem)?)
+    narrator.verify("the replay gives the state and every version that are live", problem)?;
+    let accepted = stage.cli.accepted().await?;
+    narrator.verify("Envoy has accepted (ACK) these very versions", other(&accepted, &replayed))?;
+    past(stage, narrator).await
+}
+
+/// What was true before and after the death of a worker.
+async fn past(stage: &Stage, narrator: &mut Narrator) -> Result<(), DemoError> {
+    let death = stage.death.unwrap_or(1);
+    let last = death - 1;
+    let before = stage.cli.endpoints_at(last).await?;
+    let after = stage.cli.endpoints_at(death).await?;
+    let claim = format!("the past can be asked: {before} endpoints at @{last}, {after} at @{death}");
+    let wrong = (before != after + 1).then(|| "that is not what happened".to_owned());
+    Ok(narrator.verify(&claim, wrong)?)
+}
+
+/// What Envoy accepted that is not what the replay gives for the whole of a type.
+fn other(accepted: &[Accepted], replayed: &Folded) -> Option<String> {
+    let whole =
+        |kind: &str| replayed.versions.iter().find(|version| version.r#type == kind && version.name == "*");
+    let differs =
+        |item: &&Accepted| whole(&item.r#type).map(|version| &version.version) != item.acked.as_ref();
+    let wrong = accepted.iter().find(differs);
+    match wrong {
+        Some(item) => Some(format!("of {} it has {:?}", item.r#type, item.acked)),
+        None => accepted.is_empty().then(|| "it has accepted nothing".to_owned()),
+    }
 }
 
 /// Stops the control plane, folds what is on disk, and returns the last offset.

@@ -74,6 +74,7 @@ pub(super) async fn kill(stage: &mut Stage, load: &Load, narrator: &mut Narrator
     watch(load, WATCH).await;
     let events = stage.show_events(narrator).await?;
     narrator.say(&stage.measure(&events, "WorkerRemoved", seen))?;
+    stage.death = events.iter().find(|event| event.name == "WorkerRemoved").map(|event| event.offset);
     let last = load.tally().workers.get("b").map(|answers| answers.last.saturating_duration_since(killed));
     let last = last.unwrap_or_default();
     narrator.say(&format!("the last answer of b came {} ms after the kill", last.as_millis()))?;

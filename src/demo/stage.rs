@@ -39,6 +39,8 @@ pub(super) struct Stage {
     pub(super) proxy: Proxy,
     pub(super) server: Process,
     pub(super) cli: Foldplane,
+    /// Where the log says that the killed worker went.
+    pub(super) death: Option<u64>,
     /// From a recorded event to Envoy's having it.
     pub(super) latencies: Vec<Duration>,
     launcher: Vec<String>,
@@ -70,9 +72,9 @@ impl Stage {
         let proxy = Proxy::start(&demo.envoy, &bootstrap(doors)?, &words, folder.path()).await?;
         let client = reqwest::Client::builder().no_proxy().build();
         let client = client.map_err(|source| DemoError::Api { url: cli.server().to_owned(), source })?;
-        let (agents, latencies) = (BTreeMap::new(), Vec::new());
+        let (agents, death, latencies) = (BTreeMap::new(), None, Vec::new());
         let mut stage =
-            Self { agents, proxy, server, cli, latencies, launcher, doors, client, shown: 0, folder };
+            Self { agents, proxy, server, cli, death, latencies, launcher, doors, client, shown: 0, folder };
         stage.server_ready().await?;
         Ok(stage)
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::plane::{Plane, foldplane, foldplane_json};
 use crate::support::worker;
-use crate::support::{SOON, World, envoy};
+use crate::support::{SOON, World, envoy, eventually};
 
 #[tokio::test]
 async fn the_log_gives_the_versions_and_bytes_that_were_live() {
@@ -25,6 +25,7 @@ async fn the_log_gives_the_versions_and_bytes_that_were_live() {
     for live in &moments {
         assert_eq!(&replayed(&["--server", &url], live).await, live);
     }
+    accepted_is_replayed(&world, &url, moments.last().unwrap()).await;
     world.plane.kill().await;
     let data = world.plane.data();
     for live in &moments {
@@ -41,6 +42,21 @@ async fn an_offset_beyond_the_end_is_not_found() {
     let output = foldplane(&["replay", "--server", &plane.url(), "--until", "@1000"]).await;
     assert_eq!(output.status.code(), Some(3));
     assert!(output.stdout.is_empty());
+}
+
+/// What Envoy has accepted (ACK) are the versions that a replay gives.
+async fn accepted_is_replayed(world: &World, url: &str, live: &Value) {
+    let replayed = replayed(&["--server", url], live).await;
+    let versions = replayed["versions"].as_array().unwrap();
+    let whole =
+        |kind: &Value| versions.iter().find(|version| version["type"] == *kind && version["name"] == "*");
+    eventually("the newest ACK of Envoy", async || {
+        let proxies = world.plane.get("/v1/proxies").await;
+        let types = proxies["items"][0]["types"].as_array().ok_or("no proxy")?.clone();
+        let agree = types.iter().all(|item| item["acked"] == whole(&item["type"]).unwrap()["version"]);
+        if agree && types.len() == 2 { Ok(()) } else { Err(format!("{types:?} instead of {versions:?}")) }
+    })
+    .await;
 }
 
 /// The state at the offset of `live`, folded from a source by another process.
