@@ -25,4 +25,5 @@ mod refusals;
 mod wildcard;
 mod wire;
 mod with_envoy;
+mod with_envoy_otherwise;
 mod with_grpc;

@@ -185,3 +185,26 @@ async fn rule_9_a_restart_of_the_server_is_not_noticed() {
         assert_eq!(load.end().await, Vec::<String>::new(), "{variant:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rule_34_a_break_during_warming_ends_with_the_endpoints() {
+    for variant in VARIANTS {
+        let (mut upstreams, server) = (Upstreams::default(), Server::start().await);
+        let one = upstreams.start("one").await;
+        server.change(|next| put_service(next, "web", &[one]));
+        let proxy = Proxy::start(server.address, variant).await;
+        proxy.answers("web", "one").await;
+        let load = proxy.load("web");
+        // The server goes between the changed cluster and its assignment, as far as timing allows.
+        for milliseconds in 1..6 {
+            server.change(|next| touch(next, "web", milliseconds));
+            tokio::task::yield_now().await;
+        }
+        let (address, resources) = server.stop().await;
+        let server = Server::start_on(address, resources).await;
+        assert!(server.settled(1).await < Duration::from_secs(8), "{variant:?}");
+        load.run(20).await;
+        assert_eq!(load.end().await, Vec::<String>::new(), "{variant:?}");
+        assert_eq!(proxy.statistic("cluster_manager.warming_clusters").await, 0);
+    }
+}
