@@ -238,3 +238,23 @@ fn an_assignment_that_was_to_be_emptied_is_emptied_by_itself() {
         "#]],
     );
 }
+
+#[test]
+fn a_refused_set_that_still_holds_what_is_leaving_is_not_repeated() {
+    sotw(
+        "change cds a=bad rds r=1 \n ask rds r \n ask cds \n change cds -a \n nack cds \n nack cds \n ack rds",
+        expect![[r#"
+            change cds a=bad rds r=1
+            ask rds r
+               → RDS 1 @1 [r=1]
+            ask cds
+               → CDS 2 @1 [a=bad]
+            change cds -a
+            nack cds
+               rejected: CDS @1 [a] bad
+            nack cds
+            ack rds
+               → CDS 3 @2 []
+        "#]],
+    );
+}

@@ -179,3 +179,20 @@ fn rule_33_on_demand_only_is_no_wildcard_and_unknown_names_are_remembered() {
         "#]],
     );
 }
+
+#[test]
+fn rule_12_a_wildcard_that_comes_back_takes_back_what_is_gone() {
+    delta(
+        "change cds a=1 \n ask cds \n ask cds -* n= \n change cds -a \n ask cds +* n= \n ack cds",
+        expect![[r#"
+            change cds a=1
+            ask cds
+               → CDS 1 @1 [a=1]
+            ask cds -* n=
+            change cds -a
+            ask cds +* n=
+            ack cds
+               → CDS 2 @2 [] -[a]
+        "#]],
+    );
+}

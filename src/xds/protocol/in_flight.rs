@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::response::Response;
-use crate::projection::resources::{ResourceName, Version};
+use crate::projection::resources::{Resource, ResourceName, Version};
 
 /// How long one unanswered response holds back the next of its type (xds-rules 17), and how long a removal waits for
 /// what should go before it (xds-rules 21). Envoy answers in milliseconds, except for clusters that are warming.
@@ -96,6 +96,11 @@ impl InFlight {
 
     pub(super) fn newest(&self) -> Option<&Arc<Response>> {
         self.sent.back().map(|sent| &sent.response)
+    }
+
+    /// What is in these responses.
+    pub(super) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.sent.iter().flat_map(|sent| &sent.response.resources)
     }
 
     pub(super) const fn since(&self) -> Option<Duration> {

@@ -126,6 +126,10 @@ impl Owed {
         self.answer || !self.names.is_empty() || !self.apart.is_empty()
     }
 
+    pub(super) fn is_leaving(&self, name: &ResourceName) -> bool {
+        self.leaving.contains_key(name)
+    }
+
     pub(super) fn has_leaving(&self) -> bool {
         !self.leaving.is_empty()
     }

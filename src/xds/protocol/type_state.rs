@@ -187,7 +187,7 @@ impl TypeState {
         if first {
             self.ask_first(names, world, now);
         } else if edited.wildcard == WildcardEdit::Gained {
-            self.want_all(world);
+            self.want_all(world, now);
         }
         let entered = edited.entered.len();
         self.apply(edited, world);
@@ -221,12 +221,18 @@ impl TypeState {
         }
     }
 
-    fn want_all(&mut self, world: &ResourceSet) {
+    /// Everything is wanted again. What is on its way from before and is gone since must be taken back.
+    fn want_all(&mut self, world: &ResourceSet, now: Duration) {
         match self.shape {
             Shape::Whole => self.owed.answer = true,
             Shape::Parts | Shape::Delta => {
                 for resource in self.status.subscription.select(world) {
                     self.owed.want(resource.name.clone());
+                }
+                for resource in self.in_flight.resources() {
+                    if world.get(resource.name.as_str()).is_none() {
+                        self.owed.gone(resource.name.clone(), None, now);
+                    }
                 }
             }
         }
@@ -254,7 +260,7 @@ impl TypeState {
         let subscription = &self.status.subscription;
         let unwanted = |name: &&ResourceName| {
             let covered = world.get(name.as_str()).is_some_and(|resource| subscription.covers(resource));
-            !covered && !subscription.names().contains(*name)
+            !covered && !subscription.names().contains(*name) && !self.owed.is_leaving(name)
         };
         let unwanted: Vec<_> = self.status.rejected.keys().filter(unwanted).cloned().collect();
         for name in unwanted {
