@@ -40,6 +40,22 @@ fn a_port_on_which_a_stranger_sits_is_given_back_for_another() {
 }
 
 #[test]
+fn a_port_stolen_between_trial_and_use_is_the_childs_failure_and_never_published() {
+    let server = Server::start();
+    let options = ["--service", "web", "--id", "a", "--port", "http"];
+    let script = "echo $PORT; read line; exec python3 \"$0\"";
+    let mut agent = server.agent_with_input(&options, &["sh", "-c", script, &worker("server.py")]);
+    let port: u16 = agent.child_line().parse().unwrap();
+    let _thief = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    // Long enough to be mistaken for the worker.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    agent.input("go\n");
+    assert_eq!(agent.ended().code(), Some(1));
+    server.wait_for("WorkerRemoved exited with code 1");
+    assert_eq!(server.story("a"), ["WorkerRegistered", "WorkerRemoved"]);
+}
+
+#[test]
 fn a_port_asked_for_by_number_that_is_in_use_is_one_clear_error() {
     let server = Server::start();
     let stranger = TcpListener::bind("127.0.0.1:0").unwrap();

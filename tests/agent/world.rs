@@ -6,7 +6,7 @@
     reason = "these tests wait for processes, and measure how long they take"
 )]
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -102,10 +102,19 @@ impl Server {
 
     /// An agent of this server's host `h`, before its `--`.
     pub(crate) fn agent(&self, options: &[&str], command: &[&str]) -> Agent {
+        Agent::start(&mut self.run(options, command))
+    }
+
+    fn run(&self, options: &[&str], command: &[&str]) -> Command {
         let mut agent = foldplane();
         agent.env("FOLDPLANE_SERVER", self.url());
         agent.args(["run", "--host", "h"]).args(options).arg("--").args(command);
-        Agent::start(agent)
+        agent
+    }
+
+    /// One whose child reads what [`Agent::input`] writes.
+    pub(crate) fn agent_with_input(&self, options: &[&str], command: &[&str]) -> Agent {
+        Agent::start(self.run(options, command).stdin(Stdio::piped()))
     }
 
     /// The events of the log, one a line.
@@ -158,7 +167,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    fn start(mut command: Command) -> Self {
+    fn start(command: &mut Command) -> Self {
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         Self { process, stdout }
@@ -173,6 +182,10 @@ impl Agent {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         line.trim().to_owned()
+    }
+
+    pub(crate) fn input(&mut self, text: &str) {
+        self.process.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
     /// The exit status, in time or not at all.

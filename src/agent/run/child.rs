@@ -14,6 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
 use super::ending::Ending;
+use super::kin;
 
 /// How often an emptying group is looked at: no signal tells of the end of a grandchild.
 const GROUP_LOOK: Duration = Duration::from_millis(20);
@@ -117,6 +118,7 @@ impl Family {
     }
 
     fn is_populated(&self) -> bool {
-        self.group.is_some_and(|group| killpg(group, None) != Err(Errno::ESRCH))
+        let exists = |group: &Pid| killpg(*group, None) != Err(Errno::ESRCH);
+        self.group.filter(exists).is_some_and(|group| kin::group_runs(group.as_raw()))
     }
 }

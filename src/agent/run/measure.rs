@@ -2,36 +2,21 @@
 
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use super::kin::{self, Kin};
 use super::monitor::Sample;
-
-/// How many processes one look takes in: a worker with more is measured in part rather than slowed down.
-const PROCESSES_MAX: usize = 256;
 
 /// The child and all its descendants at this moment; nothing when it is gone.
 #[cfg(target_os = "linux")]
 pub(super) fn measure(child: u32, at: Duration) -> Option<Sample> {
     let mut sample = Sample { at, memory_bytes: 0, cpu: Duration::ZERO };
-    let mut found = vec![child];
-    let mut seen = 0;
-    while let Some(id) = found.pop().filter(|_| seen < PROCESSES_MAX) {
-        seen += 1;
-        // One that ended since it was found is left out.
-        let Some((process, stat)) = look(id) else { continue };
+    for Kin { stat, .. } in kin::tree(child) {
         let own = stat.utime + stat.stime;
         let reaped = u64::try_from(stat.cutime + stat.cstime).unwrap_or(0);
         sample.memory_bytes += stat.rss * procfs::page_size();
         sample.cpu += Duration::from_millis((own + reaped) * 1000 / procfs::ticks_per_second().max(1));
-        let tasks = process.tasks().into_iter().flatten().flatten();
-        found.extend(tasks.filter_map(|task| task.children().ok()).flatten());
     }
     (sample.memory_bytes > 0).then_some(sample)
-}
-
-#[cfg(target_os = "linux")]
-fn look(id: u32) -> Option<(procfs::process::Process, procfs::process::Stat)> {
-    let process = procfs::process::Process::new(i32::try_from(id).ok()?).ok()?;
-    let stat = process.stat().ok()?;
-    Some((process, stat))
 }
 
 /// Other systems have no `/proc`.

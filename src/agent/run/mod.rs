@@ -4,6 +4,7 @@
 mod assignment;
 mod child;
 mod ending;
+mod kin;
 mod launch;
 mod machine;
 mod measure;

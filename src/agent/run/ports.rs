@@ -7,6 +7,8 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
+use super::kin;
+
 /// The first wait between two looks: a small server listens within milliseconds.
 const LOOK_FIRST: Duration = Duration::from_millis(5);
 
@@ -35,11 +37,12 @@ fn is_free(address: SocketAddr) -> bool {
     })
 }
 
-/// Returns once somebody accepts connections on every one of the addresses.
-pub(super) async fn listening(addresses: Vec<SocketAddr>) {
+/// Returns once the child accepts connections on every one of the addresses. A stranger who took a port after it was
+/// tried is not taken for the child.
+pub(super) async fn listening(child: u32, addresses: Vec<SocketAddr>) {
     for address in addresses {
         let mut wait = LOOK_FIRST;
-        while !accepts(address).await {
+        while !(accepts(address).await && kin::listens(child, address.port())) {
             sleep(wait).await;
             wait = (wait * 2).min(LOOK_LONGEST);
         }

@@ -147,11 +147,12 @@ impl Shell {
     }
 
     fn watch(&self, assignment: &Assignment) -> Option<Watch> {
+        let child = self.family.child()?;
         match (&self.plan.ready, assignment.first()) {
             (ReadyBy::Answering(path), Some(address)) => {
                 Some(Box::pin(ports::answering(address, path.clone())))
             }
-            (ReadyBy::Listening, _) => Some(Box::pin(ports::listening(assignment.addresses()))),
+            (ReadyBy::Listening, _) => Some(Box::pin(ports::listening(child, assignment.addresses()))),
             (ReadyBy::Now | ReadyBy::Telling | ReadyBy::Answering(_), _) => None,
         }
     }
