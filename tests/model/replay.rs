@@ -3,7 +3,7 @@
 use foldplane::events::Envelope;
 use foldplane::projection::resources::{Resources, TypeUrl};
 use foldplane::projection::state::State;
-use foldplane::projection::{Snapshot, StateDigest, evolve};
+use foldplane::projection::{Snapshot, StateDigest, checkpoint, evolve};
 use foldplane::testing::{events, play, steps};
 use proptest::prelude::*;
 
@@ -42,9 +42,7 @@ fn replayed(log: &[Envelope]) -> Snapshot {
 /// Saved as bytes after the first events, read back, and folded to the end.
 fn continued(log: &[Envelope], saved_after: usize) -> Snapshot {
     let (before, after) = log.split_at(saved_after);
-    let options = bincode::config::standard();
-    let saved = bincode::serde::encode_to_vec(replayed(before).state(), options).unwrap();
-    let (state, _): (State, usize) = bincode::serde::decode_from_slice(&saved, options).unwrap();
+    let state = checkpoint::decode(&checkpoint::encode(replayed(before).state())).unwrap();
     Snapshot::of(state).fold(after).0
 }
 

@@ -1,7 +1,7 @@
 //! Golden worlds: a log in, out what clients are told after each event and the versions at the end, in `tests/testdata/worlds/<case>/`.
 //!
 //! `UPDATE_EXPECT=1 cargo test --test model worlds` writes the outcomes anew after a change that is meant. The logs are what
-//! `foldplane log` prints, so that a real one can become a case.
+//! `foldplane log dump` prints, so that a real one can become a case.
 
 use std::fmt::Write;
 use std::fs;

@@ -7,7 +7,8 @@ use foldplane::engine::{Accepted, Storage, SubmitError};
 use foldplane::events::event::RemovalCause;
 use foldplane::events::log::StoreHealth;
 use foldplane::events::{Envelope, Event, Offset};
-use foldplane::projection::state::{Link, Phase};
+use foldplane::projection::checkpoint;
+use foldplane::projection::state::{Link, Phase, State};
 use foldplane::testing::{Answer, Client, Ledger, Step, Turn, published};
 use foldplane::xds::protocol::Variant;
 
@@ -68,6 +69,8 @@ struct Run {
     now: Duration,
     clients: Vec<Client>,
     ledger: Ledger,
+    /// From where the next process starts to fold.
+    saved: Vec<u8>,
     /// Nothing up to here may ever be lost.
     acknowledged: Offset,
     reached: Reached,
@@ -75,12 +78,13 @@ struct Run {
 
 impl Run {
     async fn start() -> Self {
-        let site = Site::start(&[], 1).await;
+        let saved = checkpoint::encode(&State::default());
+        let site = Site::start(&[], &saved, 1).await;
         let resources = std::sync::Arc::clone(site.handle.snapshot().resources());
         let variants = [Variant::Sotw, Variant::Delta].into_iter().cycle().take(CLIENTS);
         let clients = variants.map(|variant| Client::new(variant, &resources, Duration::ZERO)).collect();
-        let (ledger, reached) = (Ledger::default(), Reached::default());
-        Self { site, starts: 1, now: Duration::ZERO, clients, ledger, acknowledged: Offset::ZERO, reached }
+        let (ledger, reached, acknowledged) = (Ledger::default(), Reached::default(), Offset::ZERO);
+        Self { site, starts: 1, now: Duration::ZERO, clients, ledger, saved, acknowledged, reached }
     }
 
     async fn act(&mut self, act: &Act) {
@@ -98,6 +102,7 @@ impl Run {
             Act::Wait(ms) => {
                 self.later(*ms).await;
                 self.site.check_against_the_log();
+                self.saved = checkpoint::encode(self.site.handle.snapshot().state());
             }
             Act::SetBack(ms) => WALL_MS.set(WALL_MS.get() - ms),
             Act::Break => self.site.disk.set(StoreHealth::Failing),
@@ -153,7 +158,7 @@ impl Run {
         self.reached.crashes += 1;
         let before = self.site.durable();
         self.site.check_against_the_log();
-        let next = Site::start(&before, self.starts).await;
+        let next = Site::start(&before, &self.saved, self.starts).await;
         let durable = std::mem::replace(&mut self.site, next).kill().await;
         assert_eq!(durable, before, "a dying process wrote");
         let resources = self.site.handle.resources().borrow().clone();

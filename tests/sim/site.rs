@@ -7,7 +7,7 @@ use foldplane::command::Command;
 use foldplane::engine::{Accepted, Handle, Pending, Settings, SubmitError, engine, open};
 use foldplane::events::{Actor, Envelope, Offset, ReplicaId, Timestamp, WorkerKey};
 use foldplane::projection::state::State;
-use foldplane::projection::{Snapshot, StateDigest};
+use foldplane::projection::{Snapshot, StateDigest, checkpoint};
 use foldplane::testing::{Step, published};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -31,10 +31,11 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts on what an earlier process has left.
-    pub(crate) async fn start(events: &[Envelope], number: usize) -> Self {
+    /// Starts on what an earlier process has left: its log, and a state that was saved on the way.
+    pub(crate) async fn start(events: &[Envelope], saved: &[u8], number: usize) -> Self {
         let (log, disk) = Disk::with(events);
-        let opened = open(&log, State::default(), None).expect("the log can be read");
+        let state = checkpoint::decode(saved).expect("a saved state");
+        let opened = open(&log, state, None).expect("the log can be read");
         let (handle, writer) = engine(Box::new(log), opened.snapshot, Settings::default(), wall_clock);
         disk.watch(handle.snapshots());
         let mut tasks = JoinSet::new();
