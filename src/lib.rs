@@ -11,6 +11,7 @@ pub mod engine;
 pub mod events;
 pub mod ingest;
 pub mod listen;
+pub mod problem;
 pub mod projection;
 pub mod proto;
 pub mod provision;

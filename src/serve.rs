@@ -114,6 +114,7 @@ impl OpenDoors {
         let ingest = Ingest::new(handle.clone(), shutdown.clone());
         let sessions = format!("/{}/{{*method}}", WorkersServer::<Ingest>::NAME);
         let api = api::router(Sources { handle: handle.clone(), ledger })
+            .merge(ingest.rest())
             .route_service(&sessions, ingest.service());
         tasks.spawn(listen::serve(doors.api, api, shutdown.clone(), Limits::default()));
         Self { ingest, tasks }

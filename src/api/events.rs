@@ -1,15 +1,16 @@
 //! The log as JSON lines.
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::Deserialize;
 
-use super::{Problem, Sources};
+use super::Sources;
 use crate::events::log::LogError;
 use crate::events::{Envelope, Offset};
+use crate::problem::{Problem, QueryOf};
 
 /// How many events one piece of the answer holds: the log is read in steps, so that a slow reader holds nothing.
 const EVENTS_PER_CHUNK: usize = 512;
@@ -25,7 +26,7 @@ pub(super) struct Range {
 /// Every event from `from` to `until` or the end, one JSON object a line.
 pub(super) async fn events(
     State(sources): State<Sources>,
-    Query(range): Query<Range>,
+    QueryOf(range): QueryOf<Range>,
 ) -> Result<Response, Problem> {
     let from = range.from.unwrap_or_else(|| sources.handle.log().oldest());
     let last = sources.handle.log().head().offset;

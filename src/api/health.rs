@@ -5,8 +5,9 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::{Problem, Sources};
+use super::Sources;
 use crate::engine::Storage;
+use crate::problem::Problem;
 
 /// How long a wish for nothing may take. A flush takes a millisecond; a disk that stalls for seconds is still alive.
 const LIVE_WITHIN: Duration = Duration::from_secs(5);

@@ -1,14 +1,15 @@
 //! Lists, each of one snapshot.
 
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 
+use super::Sources;
 use super::proxies::{self, ProxyView};
 use super::views::{self, EndpointView, Listing, ServiceView, StateView, WorkerView};
-use super::{Problem, Sources};
 use crate::events::ServiceName;
+use crate::problem::{Problem, QueryOf};
 use crate::projection::{HealthStatus, Snapshot};
 
 /// What a list may be narrowed to.
@@ -42,7 +43,7 @@ pub(super) async fn services(State(sources): State<Sources>) -> Json<Listing<Ser
 
 pub(super) async fn workers(
     State(sources): State<Sources>,
-    Query(filter): Query<Filter>,
+    QueryOf(filter): QueryOf<Filter>,
 ) -> Result<Json<Listing<WorkerView>>, Problem> {
     let snapshot = sources.handle.snapshot();
     let service = filter.service(&snapshot)?;
@@ -55,7 +56,7 @@ pub(super) async fn workers(
 
 pub(super) async fn endpoints(
     State(sources): State<Sources>,
-    Query(filter): Query<Filter>,
+    QueryOf(filter): QueryOf<Filter>,
 ) -> Result<Json<Listing<EndpointView>>, Problem> {
     let snapshot = sources.handle.snapshot();
     let service = filter.service(&snapshot)?;

@@ -4,7 +4,6 @@
 mod events;
 mod health;
 mod lists;
-mod problem;
 pub mod proxies;
 pub mod views;
 
@@ -12,9 +11,8 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
 
-pub use problem::Problem;
-
 use crate::engine::Handle;
+use crate::problem::Problem;
 use crate::xds::Ledger;
 
 /// What the handlers look at.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::events::event::{EndpointAddress, Lease, Locality};
+use crate::events::event::{EndpointAddress, Locality};
 use crate::events::{PortName, ServiceName, WorkerKey};
 use crate::projection::resources::{Resources, TypeUrl};
 use crate::projection::state::{Cluster, ClusterName, Link, Phase, Published, Worker};
@@ -55,8 +55,10 @@ pub struct WorkerView {
     pub endpoints: Vec<PortView>,
     /// Its share of the load, where one was given.
     pub weight: Option<u32>,
-    /// Milliseconds between the loss of its connection and its removal.
-    pub disconnect_grace_ms: u32,
+    /// Milliseconds between the loss of its connection and its removal, where its connection is its lease.
+    pub disconnect_grace_ms: Option<u32>,
+    /// Milliseconds that a renewal lasts, where renewals are its lease.
+    pub ttl_ms: Option<u32>,
     /// Its labels.
     pub metadata: BTreeMap<String, String>,
     /// Its process id, where it is known.
@@ -168,7 +170,6 @@ pub fn workers(snapshot: &Snapshot, service: Option<&ServiceName>) -> Listing<Wo
 fn worker_view(key: &WorkerKey, worker: &Worker) -> WorkerView {
     let registration = &worker.registration;
     let (state, reason) = condition(worker);
-    let Lease::Session { disconnect_grace_ms } = registration.lease;
     WorkerView {
         service: key.service.to_string(),
         id: key.id.to_string(),
@@ -186,7 +187,8 @@ fn worker_view(key: &WorkerKey, worker: &Worker) -> WorkerView {
             })
             .collect(),
         weight: worker.weight.map(std::num::NonZeroU32::get),
-        disconnect_grace_ms,
+        disconnect_grace_ms: registration.lease.disconnect_grace_ms(),
+        ttl_ms: registration.lease.ttl_ms(),
         metadata: registration.metadata.clone(),
         pid: registration.process.as_ref().map(|process| process.pid),
         registered_at: worker.registered_at.to_string(),

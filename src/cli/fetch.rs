@@ -6,7 +6,7 @@ use clap::Args;
 use serde::de::DeserializeOwned;
 
 use super::{Exit, Failure};
-use crate::api::Problem;
+use crate::problem::Problem;
 
 /// How long an answer may take: lists come from memory, so this is a dead peer, not a slow one.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 
 use super::Rejection;
-use crate::events::event::{HostReport, Locality, PortRange};
+use crate::events::event::{HostReport, Lease, Locality, PortRange};
 use crate::events::id::NAME_BYTES_MAX;
 use crate::projection::state::ClusterName;
 
@@ -17,6 +17,12 @@ const LABELS_MAX: usize = 64;
 
 /// The longest value of a label, in bytes: the same reason.
 const LABEL_BYTES_MAX: usize = 1024;
+
+/// The shortest time to live, in milliseconds: below it a slow request would end a lease.
+const TTL_MS_MIN: u32 = 1000;
+
+/// The longest time to live, in milliseconds: a day. What lives longer unseen is not a lease.
+const TTL_MS_MAX: u32 = 86_400_000;
 
 /// The longest reason that is kept, in bytes: a paragraph.
 const REASON_BYTES_MAX: usize = 512;
@@ -103,6 +109,17 @@ pub(super) fn host_report(report: &HostReport) -> Result<(), Rejection> {
     }
     port_range(report.port_range.first.into(), report.port_range.last.into())?;
     locality(&report.locality)
+}
+
+/// Refuses a lease that would end before it could be renewed, or never.
+pub(super) fn lease(lease: Lease) -> Result<(), Rejection> {
+    match lease {
+        Lease::Ttl { ttl_ms } if !(TTL_MS_MIN..=TTL_MS_MAX).contains(&ttl_ms) => Err(Rejection::invalid(
+            format!("a time to live of {ttl_ms} ms is not between {TTL_MS_MIN} and {TTL_MS_MAX} ms"),
+            "give 1 second to 1 day, and renew three times as often",
+        )),
+        Lease::Ttl { .. } | Lease::Session { .. } => Ok(()),
+    }
 }
 
 /// Refuses a locality whose parts could poison a response.

@@ -46,6 +46,16 @@ pub enum Command {
         /// The connection.
         session: SessionId,
     },
+    /// A worker that renews its lease lives. Never an event while it is spoken for: the log grows with changes only.
+    Renew {
+        /// Which registration.
+        worker: WorkerRef,
+    },
+    /// A lease was not renewed in time.
+    ExpireLease {
+        /// Which registration.
+        worker: WorkerRef,
+    },
     /// A worker can serve.
     Ready {
         /// Which registration.

@@ -108,9 +108,11 @@ impl Writer {
                 }
                 () = tokio::time::sleep_until(due) => {}
             }
-            // Wishes that waited come before what is due, so that a renewal that we were late to read is not
-            // overtaken by its own expiry (etcd-io/etcd#15247).
-            requests.extend(self.timers.take_due(self.now_ms()).into_iter().map(own));
+            self.hear_renewals(&requests);
+            // What waits still may be a renewal: nothing is due before it is read.
+            if requests.len() < BATCH_COMMANDS_MAX {
+                requests.extend(self.timers.take_due(self.now_ms()).into_iter().map(own));
+            }
             let retry = self.owed.take_due();
             let is_retry = retry.is_some();
             // What is owed is older than what has come since.
@@ -126,6 +128,16 @@ impl Writer {
 
     fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn hear_renewals(&mut self, requests: &[Request]) {
+        let now_ms = self.now_ms();
+        let snapshot = Arc::clone(&self.outlets.snapshots.borrow());
+        for request in requests {
+            if let Command::Renew { worker } = &request.command {
+                self.timers.renew(now_ms, worker, snapshot.state());
+            }
+        }
     }
 
     fn next_due(&self) -> Instant {

@@ -121,6 +121,31 @@ pub enum Lease {
         /// Milliseconds between the loss of the connection and removal; 0 removes at once.
         disconnect_grace_ms: u32,
     },
+    /// Renewals, for callers without a connection that lasts. Silence for longer than this removes the worker.
+    Ttl {
+        /// Milliseconds from one renewal to the end.
+        ttl_ms: u32,
+    },
+}
+
+impl Lease {
+    /// How long a lost connection is waited for, in milliseconds, where the connection is the lease.
+    #[must_use]
+    pub const fn disconnect_grace_ms(self) -> Option<u32> {
+        match self {
+            Self::Session { disconnect_grace_ms } => Some(disconnect_grace_ms),
+            Self::Ttl { .. } => None,
+        }
+    }
+
+    /// How long a renewal lasts, in milliseconds, where renewals are the lease.
+    #[must_use]
+    pub const fn ttl_ms(self) -> Option<u32> {
+        match self {
+            Self::Session { .. } => None,
+            Self::Ttl { ttl_ms } => Some(ttl_ms),
+        }
+    }
 }
 
 /// How a connection ended.
@@ -151,6 +176,8 @@ pub enum RemovalCause {
     Operator,
     /// Its host was removed.
     HostRemoved,
+    /// Its lease was not renewed in time.
+    LeaseExpired,
 }
 
 /// How a process ended.
@@ -174,6 +201,7 @@ impl fmt::Display for RemovalCause {
             Self::Drained => f.write_str("drained"),
             Self::Operator => f.write_str("operator"),
             Self::HostRemoved => f.write_str("host removed"),
+            Self::LeaseExpired => f.write_str("lease expired"),
         }
     }
 }

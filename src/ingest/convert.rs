@@ -9,7 +9,8 @@ use crate::events::event::{
     RemovalCause, Verdict,
 };
 use crate::events::{
-    Generation, HostName, Offset, PortName, ServiceName, SessionId, WorkerId, WorkerKey, WorkerRef,
+    Generation, HostName, InvalidName, Offset, PortName, ServiceName, SessionId, WorkerId, WorkerKey,
+    WorkerRef,
 };
 use crate::projection::state::Worker;
 use crate::proto;
@@ -59,6 +60,8 @@ pub(super) fn subject(command: &Command) -> Option<WorkerKey> {
         Command::Rejoin { worker, .. } => Some(worker.key.clone()),
         Command::StartReplica { .. }
         | Command::ReportHost { .. }
+        | Command::Renew { .. }
+        | Command::ExpireLease { .. }
         | Command::Ready { .. }
         | Command::Unready { .. }
         | Command::Drain { .. }
@@ -156,6 +159,17 @@ fn reference(worker: Option<proto::WorkerRef>) -> Result<WorkerRef, Rejection> {
     Ok(WorkerRef { key, generation: Generation::at(Offset::new(worker.generation)) })
 }
 
+/// Who watches a worker, as its text says.
+pub(super) fn health_source(text: &str) -> Result<HealthSource, InvalidName> {
+    Ok(match text {
+        "" | "worker" => HealthSource::Worker,
+        "process" => HealthSource::Process,
+        "memory" => HealthSource::Memory,
+        "utilization" => HealthSource::Utilization,
+        other => HealthSource::Custom(PortName::new(other.strip_prefix("custom:").unwrap_or(other))?),
+    })
+}
+
 fn report_health(report: proto::ReportHealth) -> Result<Command, Rejection> {
     let verdict = match report.verdict() {
         proto::Verdict::Healthy => Verdict::Healthy,
@@ -165,13 +179,7 @@ fn report_health(report: proto::ReportHealth) -> Result<Command, Rejection> {
             return Err(missing("verdict", "say healthy, degraded or unhealthy"));
         }
     };
-    let source = match report.source.as_str() {
-        "" | "worker" => HealthSource::Worker,
-        "process" => HealthSource::Process,
-        "memory" => HealthSource::Memory,
-        "utilization" => HealthSource::Utilization,
-        other => HealthSource::Custom(PortName::new(other.strip_prefix("custom:").unwrap_or(other))?),
-    };
+    let source = health_source(&report.source)?;
     Ok(Command::ReportHealth { worker: reference(report.worker)?, source, verdict, reason: report.reason })
 }
 

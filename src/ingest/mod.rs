@@ -3,6 +3,7 @@
 
 mod convert;
 mod orders;
+mod rest;
 mod session;
 
 use std::net::SocketAddr;
@@ -52,6 +53,11 @@ impl Ingest {
     #[must_use]
     pub fn service(&self) -> WorkersServer<Self> {
         WorkersServer::new(self.clone()).max_decoding_message_size(REQUEST_BYTES_MAX)
+    }
+
+    /// The same for callers without gRPC: registrations that are renewed.
+    pub fn rest(&self) -> axum::Router {
+        rest::router(self.handle.clone())
     }
 
     /// Waits until every session has ended. Call it after `shutdown`.

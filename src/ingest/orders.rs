@@ -119,7 +119,8 @@ const fn is_news_to_the_worker(cause: &RemovalCause) -> bool {
         | RemovalCause::Replaced
         | RemovalCause::Drained
         | RemovalCause::Operator
-        | RemovalCause::HostRemoved => true,
+        | RemovalCause::HostRemoved
+        | RemovalCause::LeaseExpired => true,
         RemovalCause::Deregistered | RemovalCause::Exited(_) | RemovalCause::Disconnected(_) => false,
     }
 }

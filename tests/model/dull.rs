@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 
 use foldplane::events::event::{
-    EndpointAddress, HealthSource, HostReport, Locality, Readiness, Registration, Verdict,
+    EndpointAddress, HealthSource, HostReport, Lease, Locality, Readiness, Registration, Verdict,
 };
 use foldplane::events::{
     Envelope, Event, Generation, HostName, Offset, PortName, ServiceName, SessionId, Timestamp, WorkerKey,
@@ -150,6 +150,11 @@ impl Life<'_> {
     pub(crate) fn missed_starts(&self) -> usize {
         let since = self.said.iter().rev().take_while(|e| !matches!(e, Event::WorkerReconnected { .. }));
         since.filter(|e| matches!(e, Event::ReplicaStarted { .. })).count()
+    }
+
+    /// Whether its lease is renewed, and no connection is its life.
+    pub(crate) fn is_renewed(&self) -> bool {
+        matches!(self.registration.lease, Lease::Ttl { .. })
     }
 
     /// Whether the control plane waits for it after a start.

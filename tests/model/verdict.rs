@@ -61,7 +61,7 @@ fn expected(events: &[Envelope], command: &Command) -> Result<Vec<&'static str>,
         },
         Command::CloseSession { session, .. } => {
             let mut spoken_for: Vec<&Life<'_>> =
-                living.iter().filter(|life| life.speaker() == Some(session)).collect();
+                living.iter().filter(|life| life.speaker() == Some(session) && !life.is_renewed()).collect();
             spoken_for.sort_by_key(|life| life.key);
             spoken_for.into_iter().map(end_of_connection).collect()
         }
@@ -70,8 +70,10 @@ fn expected(events: &[Envelope], command: &Command) -> Result<Vec<&'static str>,
             unless(!waits, "WorkerRemoved")
         }
         Command::EndRejoin => {
-            living.iter().filter(|life| life.is_awaited()).map(|_| "WorkerRemoved").collect()
+            vec!["WorkerRemoved"; living.iter().filter(|l| l.is_awaited() && !l.is_renewed()).count()]
         }
+        Command::Renew { worker } => renew(the(&living, worker)?)?,
+        Command::ExpireLease { worker } => expire(the(&living, worker)),
         Command::ReportHealth { worker, source, verdict, reason } => {
             let opinions = the(&living, worker)?.opinions();
             let known = opinions.iter().find(|(known, _, _)| *known == source);
@@ -143,9 +145,25 @@ fn known_host(events: &[Envelope], name: &HostName) -> Result<(), RejectionCode>
     if last == Some(true) { Ok(()) } else { Err(RejectionCode::UnknownHost) }
 }
 
+fn renew(life: &Life<'_>) -> Result<Vec<&'static str>, RejectionCode> {
+    let spoken_for = life.speaker().is_some();
+    if life.is_renewed() {
+        Ok(unless(spoken_for, "WorkerReconnected"))
+    } else {
+        Err(RejectionCode::InvalidArgument)
+    }
+}
+
+fn expire(life: Result<&Life<'_>, RejectionCode>) -> Vec<&'static str> {
+    unless(!life.is_ok_and(Life::is_renewed), "WorkerRemoved")
+}
+
 fn end_of_connection(life: &Life<'_>) -> &'static str {
-    let Lease::Session { disconnect_grace_ms } = life.registration.lease;
-    if disconnect_grace_ms == 0 { "WorkerRemoved" } else { "WorkerDisconnected" }
+    match life.registration.lease {
+        Lease::Session { disconnect_grace_ms: 0 } => "WorkerRemoved",
+        Lease::Session { .. } => "WorkerDisconnected",
+        Lease::Ttl { .. } => unreachable!("no connection speaks for it"),
+    }
 }
 
 fn the<'a, 'b>(living: &'a [Life<'b>], worker: &WorkerRef) -> Result<&'a Life<'b>, RejectionCode> {

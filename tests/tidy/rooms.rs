@@ -47,9 +47,9 @@ pub(crate) const ROOMS: &[Room] = &[
     shell("xds", &["xds::protocol", "projection", "events"]),
     // Generated: the words of the worker protocol.
     shell("proto", &[]),
-    shell("ingest", &["proto", "events", "projection", "command", "engine"]),
+    shell("ingest", &["proto", "events", "projection", "command", "engine", "problem"]),
     // It reads the log for those who ask for events, and the ledger for those who ask who was sent what.
-    shell("api", &["events", "events::log", "projection", "command", "engine", "xds"]),
+    shell("api", &["events", "events::log", "projection", "command", "engine", "xds", "problem"]),
     // As any other client of the public worker API.
     shell("agent", &["proto"]),
     shell("listen", &[]),
@@ -58,6 +58,8 @@ pub(crate) const ROOMS: &[Room] = &[
     pure("bootstrap", &["events"]),
     shell("demo", &["provision", "bootstrap", "agent"]),
     shell("config", &["events", "events::log"]),
+    // What went wrong at a door, as HTTP says it.
+    shell("problem", &["events", "events::log", "command", "engine"]),
     shell("telemetry", &[]),
     // Puts the control plane together.
     shell(
@@ -91,6 +93,7 @@ const EVERYTHING: &[&str] = &[
     "xds",
     "ingest",
     "api",
+    "problem",
     "agent",
     "listen",
     "provision",

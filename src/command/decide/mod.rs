@@ -5,7 +5,7 @@ mod register;
 mod watch;
 
 use super::{Command, Rejection, RejectionCode, check};
-use crate::events::event::{DisconnectCause, Lease, RemovalCause, UpdateRejection};
+use crate::events::event::{DisconnectCause, RemovalCause, UpdateRejection};
 use crate::events::{Event, ReplicaId, SessionId, Timestamp, WorkerKey, WorkerRef};
 use crate::projection::state::{Link, Phase, RejectionKey, Stale, State, Worker};
 
@@ -27,6 +27,8 @@ pub fn decide(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Ev
         Command::ReportHost { host, report } => host::report(state, host, report),
         Command::Register(wish) => register::register(state, wish, now),
         Command::Rejoin { worker, session } => rejoin(state, worker, session),
+        Command::Renew { worker } => renew(state, worker),
+        Command::ExpireLease { worker } => Ok(expire(state, worker)),
         Command::Ready { worker } => ready(state, worker),
         Command::Unready { worker, reason } => unready(state, worker, reason),
         Command::Drain { worker, reason, drain_ms } => drain(state, worker, reason, *drain_ms),
@@ -62,6 +64,25 @@ fn rejoin(state: &State, worker: &WorkerRef, session: &SessionId) -> Result<Vec<
         worker: worker.clone(),
         session: session.clone(),
     }))
+}
+
+fn renew(state: &State, worker: &WorkerRef) -> Result<Vec<Event>, Rejection> {
+    let live = live(state, worker)?;
+    if live.registration.lease.ttl_ms().is_none() {
+        return Err(Rejection::invalid(
+            format!("the lease of {} is its connection", worker.key),
+            "only workers that are registered with a time to live renew it",
+        ));
+    }
+    Ok(unless(live.session().is_some(), || Event::WorkerReconnected {
+        worker: worker.clone(),
+        session: live.registration.session.clone(),
+    }))
+}
+
+fn expire(state: &State, worker: &WorkerRef) -> Vec<Event> {
+    let expires = state.current(worker).is_ok_and(|live| live.registration.lease.ttl_ms().is_some());
+    unless(!expires, || Event::WorkerRemoved { worker: worker.clone(), cause: RemovalCause::LeaseExpired })
 }
 
 fn ready(state: &State, worker: &WorkerRef) -> Result<Vec<Event>, Rejection> {
@@ -108,13 +129,13 @@ fn remove(state: &State, worker: &WorkerRef, cause: &RemovalCause) -> Result<Vec
 fn close_session(state: &State, session: &SessionId, cause: DisconnectCause) -> Vec<Event> {
     state
         .spoken_for_by(session)
-        .map(|(key, worker)| {
-            let Lease::Session { disconnect_grace_ms } = worker.registration.lease;
+        .filter_map(|(key, worker)| {
+            let grace_ms = worker.registration.lease.disconnect_grace_ms()?;
             let worker = reference(key, worker);
-            match disconnect_grace_ms {
+            Some(match grace_ms {
                 0 => Event::WorkerRemoved { worker, cause: RemovalCause::Disconnected(cause) },
                 _ => Event::WorkerDisconnected { worker, cause },
-            }
+            })
         })
         .collect()
 }
@@ -128,8 +149,12 @@ fn end_grace(state: &State, worker: &WorkerRef) -> Vec<Event> {
     }
 }
 
+/// Those whose lease is renewed have their own clock, which began anew with our start.
 fn end_rejoin(state: &State) -> Vec<Event> {
-    removals(state, |_, worker| (worker.link == Link::AwaitingRejoin).then_some(RemovalCause::DidNotRejoin))
+    let is_late = |worker: &Worker| {
+        worker.link == Link::AwaitingRejoin && worker.registration.lease.disconnect_grace_ms().is_some()
+    };
+    removals(state, |_, worker| is_late(worker).then_some(RemovalCause::DidNotRejoin))
 }
 
 fn record(state: &State, rejection: &UpdateRejection) -> Vec<Event> {

@@ -34,6 +34,7 @@ pub(super) fn register(state: &State, wish: &Registering, now: Timestamp) -> Res
 
 fn check_text(wish: &Registering) -> Result<(), Rejection> {
     check::metadata(&wish.metadata)?;
+    check::lease(wish.lease)?;
     if let Some(locality) = &wish.locality {
         check::locality(locality)?;
     }
