@@ -123,7 +123,7 @@ impl StateMachineTest for Watched {
 }
 
 prop_state_machine! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn the_fold_does_what_the_model_says(sequential 1..48 => Watched);

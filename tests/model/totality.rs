@@ -30,7 +30,7 @@ fn check(events: &[Envelope]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
     fn any_event_on_any_state_is_folded_or_counted(events in events(1..50)) {
