@@ -17,5 +17,8 @@ mod kill;
 mod power;
 mod replay;
 mod sled;
+mod small;
 mod tools;
+#[path = "../../benches/log/work.rs"]
+mod work;
 mod world;

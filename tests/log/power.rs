@@ -5,12 +5,14 @@
 //! the image. The copy is mounted, the log in it opened and compared with what was acknowledged.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use foldplane::events::log::{LogReader, SledLog, SledOptions};
+use foldplane::events::log::{EventLog, LogError, LogReader, SledLog, SledOptions};
 use tempfile::{TempDir, tempdir};
 
+use crate::degrade::Mount;
 use crate::world::{Chance, envelopes, fill, number_of, read_all};
 
 /// ext4 on a loop device, unmounted when this is dropped.
@@ -19,15 +21,15 @@ struct Disk {
 }
 
 impl Disk {
-    fn format(image: &Path) {
+    fn format(image: &Path, features: &str) {
         fs::File::create(image).unwrap().set_len(128 << 20).unwrap();
-        run("mkfs.ext4", &["-q", "-F", &image.display().to_string()]);
+        run("mkfs.ext4", &["-q", "-F", "-O", features, &image.display().to_string()]);
     }
 
     fn mount(image: &Path) -> Self {
         let disk = Self { mountpoint: tempdir().unwrap() };
         let place = disk.mountpoint.path().display().to_string();
-        run("mount", &["-o", "loop", &image.display().to_string(), &place]);
+        run("mount", &["-o", "loop,errors=continue", &image.display().to_string(), &place]);
         disk
     }
 
@@ -62,7 +64,7 @@ fn f45_a_power_cut_loses_nothing_that_was_acknowledged() {
     let rounds = number_of("FOLDPLANE_POWER_ROUNDS", 6);
     let images = tempdir().unwrap();
     let (image, copy) = (images.path().join("disk"), images.path().join("after-the-cut"));
-    Disk::format(&image);
+    Disk::format(&image, "has_journal");
     let disk = Disk::mount(&image);
     let options = SledOptions { segment_events: 900, reserve_bytes: 1 << 20, ..SledOptions::default() };
     let mut log = SledLog::open(&disk.log(), options).unwrap();
@@ -86,12 +88,55 @@ fn f45_a_power_cut_loses_nothing_that_was_acknowledged() {
     drop(log);
 }
 
+/// The image lies on a file system that runs full: what the disk inside writes back fails.
+#[test]
+fn a_disk_that_returns_errors_refuses_writes_and_heals_without_a_restart() {
+    let below = Mount::tmpfs(64);
+    let image = below.path().join("disk");
+    // Without a journal, whose errors would make the file system read-only for good.
+    Disk::format(&image, "^has_journal");
+    let disk = Disk::mount(&image);
+    let options = SledOptions { reserve_bytes: 0, ..SledOptions::default() };
+    let mut log = SledLog::open(&disk.log(), options).unwrap();
+    fill(&mut log, 500, 10);
+    let ballast = below.path().join("ballast");
+    let mut file = fs::File::create(&ballast).unwrap();
+    while file.write(&[1; 4096]).is_ok_and(|written| written > 0) {}
+
+    let refused = loop {
+        let first = log.head().offset.get() + 1;
+        if let Err(error) = log.append(&envelopes(first, first + 499)) {
+            break error;
+        }
+    };
+    assert!(matches!(refused, LogError::Store { .. }), "{refused}");
+    let durable = log.head();
+    assert!(matches!(
+        log.append(&envelopes(durable.offset.get() + 1, durable.offset.get() + 1)),
+        Err(LogError::NeedsRecovery)
+    ));
+    let still = log.recover();
+    assert_eq!(log.head(), durable, "{still:?}");
+
+    drop(file);
+    fs::remove_file(&ballast).unwrap();
+    // An error that the system owes from before is told once more.
+    let recovered = (0..5).any(|_| log.recover().is_ok());
+    assert!(recovered, "{:?}", log.recover());
+    fill(&mut log, durable.offset.get() + 300, 7);
+    let head = log.head();
+    drop(log);
+    let log = SledLog::open(&disk.log(), options).unwrap();
+    assert_eq!(log.head(), head);
+    assert!(read_all(&log, 1).unwrap() == envelopes(1, head.offset.get()));
+}
+
 /// The harness itself: without the sync after each flush, a cut does lose acknowledged events.
 #[test]
 fn f45_the_harness_finds_what_sled_alone_loses() {
     let images = tempdir().unwrap();
     let (image, copy) = (images.path().join("disk"), images.path().join("after-the-cut"));
-    Disk::format(&image);
+    Disk::format(&image, "has_journal");
     let disk = Disk::mount(&image);
     let config = || sled::Config::new().flush_every_ms(None);
     let store = config().path(disk.log()).open().unwrap();

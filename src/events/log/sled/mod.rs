@@ -208,6 +208,7 @@ impl EventLog for SledLog {
         }
         let head = self.shared.head();
         let header = self.shared.close_active();
+        segment::forget_cached(&self.segments().join(header.folder()))?;
         let segment = Segment::open(&self.segments(), header, Access::Exclusive, self.options.cache_bytes)?;
         segment.remove_after(head.offset)?;
         let tail = open::verify_tail(&segment, head)?;

@@ -12,6 +12,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ::sled::{Db, IVec, Mode};
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use tempfile::TempDir;
 
 use super::super::LogError;
@@ -226,6 +227,17 @@ impl Drop for Segment {
             tracing::warn!(segment = %self.path.display(), message, "the store could not be closed cleanly");
         }
     }
+}
+
+/// Makes the system forget what it has of a segment's file in memory, so that the next opening sees the disk.
+///
+/// After a failed sync the system takes the pages that it could not write for written. Whoever builds on them loses
+/// everything after them in a power cut.
+pub(super) fn forget_cached(path: &Path) -> Result<(), LogError> {
+    let file = path.join(STORE_FILE);
+    let store_file = File::open(&file).map_err(store("open", &file))?;
+    posix_fadvise(&store_file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)
+        .map_err(|error| store("drop from memory", &file)(error.into()))
 }
 
 /// The header of the segment in this folder; nothing when its creation did not get as far as that.
