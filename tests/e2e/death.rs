@@ -39,14 +39,16 @@ async fn no_request_reaches_a_killed_worker_for_long() {
     assert!(worst <= SLACK, "{times:?}");
 }
 
-/// From the kill to the last request that reached the worker's place.
+/// From the kill to the last request that reached the worker's place. The agent is told not to wait for its program to
+/// listen, since it is the witness who does.
 async fn one_death(world: &World, load: &Load, round: usize) -> Duration {
     let address = free_address().unwrap();
     let port = format!("http={}", address.port());
     let id = format!("victim-{round}");
     let mark = world.plane.folder().join(&id);
     let script = format!("touch '{}'; exec sleep 1000", mark.display());
-    let mut agent = worker::run(&world.plane, "web", &id, &["--port", &port], &["sh", "-c", &script]);
+    let mut agent =
+        worker::run(&world.plane, "web", &id, &["--port", &port, "--ready", "now"], &["sh", "-c", &script]);
     // The agent makes sure that the port is free before it starts the program; only then may the witness take it.
     eventually(
         "the start of the victim",
