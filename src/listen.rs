@@ -80,7 +80,8 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Serves `router` on `listener` until `shutdown`, then lets connections end and closes what is left after
-/// [`Limits::drain`]. Handlers find the peer's address as [`ConnectInfo`].
+/// [`Limits::drain`]. Handlers find the peer's address as [`ConnectInfo`], and in the request's extensions a
+/// [`CancellationToken`] that closes the connection.
 pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken, limits: Limits) {
     let room = Arc::new(Semaphore::new(limits.connections_max));
     let mut connections = JoinSet::new();
@@ -157,8 +158,11 @@ async fn serve_connection<IO>(
 ) where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let close = CancellationToken::new();
+    let closer = close.clone();
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
+        request.extensions_mut().insert(closer.clone());
         let router = router.clone();
         async move { Ok::<_, Infallible>(router.oneshot(request.map(Body::new)).await.unwrap_or_else(never)) }
     });
@@ -166,6 +170,7 @@ async fn serve_connection<IO>(
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
     let result = tokio::select! {
         result = connection.as_mut() => result,
+        () = close.cancelled() => return,
         () = shutdown.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await

@@ -14,4 +14,4 @@ mod wire;
 
 pub use ledger::Ledger;
 pub use node::Node;
-pub use service::router;
+pub use service::{Limits, router, router_with_limits};

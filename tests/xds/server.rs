@@ -33,12 +33,20 @@ impl Server {
     }
 
     pub(crate) async fn start_on(address: SocketAddr, resources: Arc<Resources>) -> Self {
+        Self::start_with(address, resources, xds::Limits::default()).await
+    }
+
+    pub(crate) async fn start_with(
+        address: SocketAddr,
+        resources: Arc<Resources>,
+        limits: xds::Limits,
+    ) -> Self {
         let listener = listen::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let (publisher, resources) = watch::channel(resources);
         let (ledger, shutdown) = (Ledger::default(), CancellationToken::new());
         let (sender, rejections) = mpsc::channel(100);
-        let router = xds::router(resources, ledger.clone(), sender, shutdown.clone());
+        let router = xds::router_with_limits(resources, ledger.clone(), sender, shutdown.clone(), limits);
         let limits = listen::Limits::default();
         let serving = tokio::spawn(listen::serve(listener, router, shutdown.clone(), limits));
         Self { address, ledger, rejections, publisher, shutdown, serving }

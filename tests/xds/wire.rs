@@ -1,10 +1,12 @@
 //! Streams as guests: over real sockets, with the library's own client (xds-rules 13, 30, 31, 37).
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use envoy_types::pb::envoy::service::discovery::v3::DiscoveryRequest;
 use envoy_types::pb::envoy::service::endpoint::v3::endpoint_discovery_service_client::EndpointDiscoveryServiceClient;
-use foldplane::projection::resources::TypeUrl;
+use foldplane::projection::resources::{TypeUrl, builders};
+use foldplane::xds::Limits;
 use foldplane::xds::client::{Client, ClientError, Update};
 use foldplane::xds::protocol::{Served, Variant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -165,4 +167,49 @@ async fn rule_37_a_hundred_thousand_names_are_answered() {
     let mut client = connect(&server, Variant::Delta).await;
     client.subscribe(TypeUrl::ClusterLoadAssignment, &names).await.unwrap();
     assert_eq!(take(&mut client).await.removed.len(), 100_000);
+}
+
+#[tokio::test]
+async fn rule_20_a_reader_that_stalls_is_disconnected_and_nobody_else_notices() {
+    let limits = Limits { unread: Duration::from_secs(1), silence: Duration::from_secs(300) };
+    let server = Server::start_with("127.0.0.1:0".parse().unwrap(), Arc::default(), limits).await;
+    // More than the windows of a client take in unread.
+    server.change(|next| {
+        for name in ["a", "b", "c", "d"] {
+            let mut large = builders::cluster(name);
+            large.alt_stat_name = "x".repeat(3_000_000);
+            next.put(name, &large);
+        }
+    });
+    let mut stalled = connect(&server, Variant::Sotw).await;
+    stalled.subscribe(TypeUrl::Cluster, &[]).await.unwrap();
+    let mut reader = connect(&server, Variant::Delta).await;
+    reader.subscribe(TypeUrl::Cluster, &["web"]).await.unwrap();
+    assert_eq!(take(&mut reader).await.removed, ["web"]);
+    for round in 0..30 {
+        server.change(|next| match round % 2 {
+            0 => put_service(next, "web", &[]),
+            _ => next.take(TypeUrl::Cluster, "web"),
+        });
+        let start = Instant::now();
+        take(&mut reader).await;
+        assert!(start.elapsed() < Duration::from_secs(1), "{round}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(server.ledger.open_streams(), 1);
+}
+
+#[tokio::test]
+async fn rule_20_a_client_that_never_answers_is_let_go() {
+    let limits = Limits { unread: Duration::from_secs(60), silence: Duration::from_secs(1) };
+    let server = Server::start_with("127.0.0.1:0".parse().unwrap(), Arc::default(), limits).await;
+    let mut mute = connect(&server, Variant::Sotw).await;
+    mute.subscribe(TypeUrl::Cluster, &[]).await.unwrap();
+    let mut polite = connect(&server, Variant::Sotw).await;
+    polite.subscribe(TypeUrl::Cluster, &[]).await.unwrap();
+    take(&mut polite).await;
+    mute.next().await.unwrap();
+    let ended = timeout(PATIENCE, mute.next()).await.expect("an end").unwrap_err();
+    assert!(ended.to_string().contains("no answer for 1 seconds"), "{ended}");
+    silent(&mut polite).await;
 }

@@ -13,12 +13,13 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
+use tokio_util::sync::CancellationToken;
 use tonic::codec::Codec;
 use tonic::{Status, Streaming};
 use tonic_prost::ProstCodec;
 
 use super::Shared;
-use super::session::Session;
+use super::session::{Guest, Session};
 use crate::xds::protocol::{Served, Variant};
 use crate::xds::wire::WireRequest;
 
@@ -37,9 +38,11 @@ pub(super) async fn stream<M: WireRequest>(
         return StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response();
     }
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
+    let connection = request.extensions().get::<CancellationToken>().cloned();
     let decoder = ProstCodec::<M, M>::default().decoder();
     let requests = Streaming::new_request(decoder, request.into_body(), None, Some(REQUEST_BYTES_MAX));
-    let session = Box::new(Session::new(shared, variant, served, peer, requests));
+    let guest = Guest { peer, connection: connection.unwrap_or_default() };
+    let session = Box::new(Session::new(shared, variant, served, guest, requests));
     respond(Body::new(StreamBody::new(stream::unfold(session, step))))
 }
 

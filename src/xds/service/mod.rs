@@ -2,9 +2,11 @@
 
 mod grpc;
 mod session;
+mod watchdog;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::post;
@@ -25,6 +27,23 @@ struct Shared {
     rejections: mpsc::Sender<UpdateRejection>,
     shutdown: CancellationToken,
     next_stream: AtomicU64,
+    limits: Limits,
+}
+
+/// How long a client may keep a stream busy with nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How long it may leave what it was sent unread; then its connection is closed (xds-rules 20).
+    pub unread: Duration,
+    /// How long it may owe an answer and say nothing at all; then the stream ends. Envoy withholds answers while a
+    /// cluster warms, some 15 seconds at most.
+    pub silence: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { unread: Duration::from_secs(60), silence: Duration::from_secs(300) }
+    }
 }
 
 impl Shared {
@@ -61,9 +80,21 @@ pub fn router(
     rejections: mpsc::Sender<UpdateRejection>,
     shutdown: CancellationToken,
 ) -> Router {
+    router_with_limits(resources, ledger, rejections, shutdown, Limits::default())
+}
+
+/// As [`router`], with limits of one's own. A connection is closed by way of a [`CancellationToken`] that the HTTP
+/// server puts into each request's extensions, as [`crate::listen::serve`] does.
+pub fn router_with_limits(
+    resources: watch::Receiver<Arc<Resources>>,
+    ledger: Ledger,
+    rejections: mpsc::Sender<UpdateRejection>,
+    shutdown: CancellationToken,
+    limits: Limits,
+) -> Router {
     // A start of its own for every process, so that a nonce of another one is never mistaken for ours (xds-rules 3).
     let next_stream = AtomicU64::new(uuid::Uuid::now_v7().as_u64_pair().1);
-    let shared = Arc::new(Shared { resources, ledger, rejections, shutdown, next_stream });
+    let shared = Arc::new(Shared { resources, ledger, rejections, shutdown, next_stream, limits });
     let mut router = Router::new().fallback(grpc::unknown);
     for (served, service, sotw, delta) in SERVICES {
         let path = |method| format!("/envoy.service.{service}/{method}");

@@ -9,9 +9,11 @@ use bytes::Bytes;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
 use super::Shared;
+use super::watchdog::Watchdog;
 use crate::events::{Offset, Timestamp};
 use crate::projection::resources::{Resources, TypeUrl};
 use crate::xds::ledger::{Entry, StreamStatus};
@@ -19,9 +21,13 @@ use crate::xds::node::Node;
 use crate::xds::protocol::{Machine, RESPONSE_BYTES_MAX, Rejection, Response, Served, Variant, Verdict};
 use crate::xds::wire::{Frame, WireRequest};
 
-/// How long a client may owe an answer and say nothing at all (xds-rules 20). Envoy withholds answers while a cluster
-/// warms, some 15 seconds at most; a client that is silent for this long does not read any more.
-const SILENCE_MAX: Duration = Duration::from_secs(300);
+/// Where a stream comes from.
+#[derive(Debug)]
+pub(super) struct Guest {
+    pub(super) peer: Option<SocketAddr>,
+    /// Closes its connection.
+    pub(super) connection: CancellationToken,
+}
 
 /// A stream and what it needs.
 pub(super) struct Session<M> {
@@ -35,6 +41,7 @@ pub(super) struct Session<M> {
     opened: Instant,
     heard: Instant,
     frame: Option<Frame>,
+    watchdog: Watchdog,
     ended: bool,
 }
 
@@ -51,7 +58,7 @@ impl<M: WireRequest> Session<M> {
         shared: Arc<Shared>,
         variant: Variant,
         served: Served,
-        peer: Option<SocketAddr>,
+        guest: Guest,
         requests: Streaming<M>,
     ) -> Self {
         let mut resources = shared.resources.clone();
@@ -61,7 +68,7 @@ impl<M: WireRequest> Session<M> {
         let entry = shared.ledger.open(StreamStatus {
             stream,
             node: Node::default(),
-            peer,
+            peer: guest.peer,
             variant,
             served,
             since: now_for_people(),
@@ -70,6 +77,7 @@ impl<M: WireRequest> Session<M> {
             types: BTreeMap::new(),
         });
         let opened = Instant::now();
+        let watchdog = Watchdog::new(guest.connection, shared.limits.unread);
         let node = Node::default();
         Self {
             shared,
@@ -82,17 +90,20 @@ impl<M: WireRequest> Session<M> {
             opened,
             heard: opened,
             frame: None,
+            watchdog,
             ended: false,
         }
     }
 
     /// The next piece of the response, or how the stream ends; nothing after that.
     pub(super) async fn next(&mut self) -> Option<Result<Bytes, Status>> {
+        self.watchdog.asked();
         if self.ended {
             return None;
         }
         loop {
             if let Some(piece) = self.frame.as_mut().and_then(Frame::pop) {
+                self.watchdog.handed_out();
                 return Some(Ok(piece));
             }
             self.frame = self.respond();
@@ -141,7 +152,7 @@ impl<M: WireRequest> Session<M> {
 
     fn deadline(&self) -> Instant {
         let now = self.opened.elapsed();
-        let silence = self.heard + SILENCE_MAX;
+        let silence = self.heard + self.shared.limits.silence;
         // A client that owes nothing may be silent for ever; the check is then only repeated.
         let silence = silence.max(self.opened + now + Duration::from_secs(1));
         self.machine.deadline(now).map_or(silence, |deadline| silence.min(self.opened + deadline))
@@ -149,8 +160,10 @@ impl<M: WireRequest> Session<M> {
 
     fn check_silence(&self) -> Result<(), Status> {
         let owes_since = self.machine.unanswered_since().map(|since| self.opened + since);
-        let silent = owes_since.is_some_and(|since| since.max(self.heard).elapsed() >= SILENCE_MAX);
-        if silent { Err(Status::unavailable("no answer for 300 seconds")) } else { Ok(()) }
+        let limit = self.shared.limits.silence;
+        let silent = owes_since.is_some_and(|since| since.max(self.heard).elapsed() >= limit);
+        let status = || Status::unavailable(format!("no answer for {} seconds", limit.as_secs()));
+        if silent { Err(status()) } else { Ok(()) }
     }
 
     fn handle(&mut self, message: M) -> Result<(), Status> {
