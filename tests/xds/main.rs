@@ -16,6 +16,7 @@ mod server;
 mod world;
 
 mod answers;
+mod conformance;
 mod dull_client;
 mod interleave;
 mod limits;

@@ -1,0 +1,259 @@
+//! The rules, each with what to do and what to see.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use foldplane::projection::resources::TypeUrl;
+use foldplane::xds::client::{Client, Update};
+use foldplane::xds::protocol::Variant;
+use tokio::time::timeout;
+
+use super::state::State;
+
+/// How long an answer may take.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+/// How long it must be quiet to count as silence.
+const SILENCE: Duration = Duration::from_millis(500);
+
+const CDS: TypeUrl = TypeUrl::Cluster;
+const EDS: TypeUrl = TypeUrl::ClusterLoadAssignment;
+const BOTH: &[Variant] = &[Variant::Sotw, Variant::Delta];
+const SOTW: &[Variant] = &[Variant::Sotw];
+const DELTA: &[Variant] = &[Variant::Delta];
+
+/// The server under test.
+pub(crate) struct Target {
+    pub(crate) uri: String,
+    pub(crate) state: State,
+}
+
+type Outcome<'a> = Pin<Box<dyn Future<Output = anyhow::Result<()>> + 'a>>;
+
+/// One rule.
+pub(crate) struct Check {
+    pub(crate) rule: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) variants: &'static [Variant],
+    pub(crate) run: fn(&mut Target, Variant) -> Outcome<'_>,
+}
+
+macro_rules! checks {
+    ($($rule:literal $variants:ident $what:literal $function:ident)*) => {
+        /// Every rule that can be seen from outside.
+        pub(crate) const CHECKS: &[Check] = &[$(Check {
+            rule: $rule,
+            what: $what,
+            variants: $variants,
+            run: |target, variant| Box::pin($function(target, variant)),
+        }),*];
+    };
+}
+
+checks! {
+    "3" BOTH "a nonce is never used twice, and is no version" nonces
+    "6" BOTH "the first request is answered, also when there is nothing" first_request
+    "7" BOTH "a name that enters is answered, also at a version that the client has" entering_name
+    "8" DELTA "a name that is subscribed again is sent again" subscribed_again
+    "9" DELTA "a client that comes back is sent what differs, and told what is gone" comes_back
+    "10" BOTH "a missing name holds up nothing, and is sent when it appears" missing_name
+    "11" SOTW "clusters come as the full set, assignments as what changed" full_sets
+    "11" DELTA "only what changed is sent, and what is gone is named" only_changes
+    "12" DELTA "the wildcard is left and names stay" wildcard
+    "15" BOTH "an idle server is silent" idle
+    "16" BOTH "a change reaches only those that it concerns" concerned
+    "17" BOTH "behind an unanswered response the latest state wins" latest_wins
+    "18" BOTH "what was refused is sent again only when it changed" refused
+}
+
+impl Target {
+    async fn connect(&self, variant: Variant) -> anyhow::Result<Client> {
+        Ok(Client::connect(&self.uri, "conformance", variant).await?)
+    }
+}
+
+async fn next(client: &mut Client) -> anyhow::Result<Update> {
+    Ok(timeout(ANSWER_MAX, client.next()).await.context("no answer within 5 s")??)
+}
+
+async fn take(client: &mut Client) -> anyhow::Result<Update> {
+    let update = next(client).await?;
+    client.accept(&update).await?;
+    Ok(update)
+}
+
+async fn silent(client: &mut Client) -> anyhow::Result<()> {
+    match timeout(SILENCE, client.next()).await {
+        Err(_) => Ok(()),
+        Ok(update) => anyhow::bail!("not silent: {:?}", summary(&update?)),
+    }
+}
+
+/// What an update brings and takes, and of which type.
+fn summary(update: &Update) -> String {
+    let names: Vec<_> = update.resources.keys().map(String::as_str).collect();
+    format!("{} [{}] -[{}]", update.type_url, names.join(" "), update.removed.join(" "))
+}
+
+fn expect(update: &Update, names: &[&str], removed: &[&str]) -> anyhow::Result<()> {
+    let found: BTreeSet<_> = update.resources.keys().map(String::as_str).collect();
+    let gone: BTreeSet<_> = update.removed.iter().map(String::as_str).collect();
+    let right = found == names.iter().copied().collect() && gone == removed.iter().copied().collect();
+    ensure!(right, "got {}, expected {names:?} and -{removed:?}", summary(update));
+    Ok(())
+}
+
+async fn nonces(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    let mut client = target.connect(variant).await?;
+    let mut seen = BTreeSet::new();
+    client.subscribe(CDS, &[]).await?;
+    for state in ["a=", "a= b=", "b="] {
+        target.state.set(state).await?;
+        let update = take(&mut client).await?;
+        ensure!(seen.insert(update.nonce.clone()), "the nonce {} came twice", update.nonce);
+        ensure!(update.nonce != update.version, "the nonce is the version {}", update.version);
+    }
+    Ok(())
+}
+
+async fn first_request(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(CDS, &[]).await?;
+    expect(&take(&mut client).await?, &[], &[])
+}
+
+async fn entering_name(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a=192.0.2.1:80 b=192.0.2.2:80").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(EDS, &["a"]).await?;
+    expect(&take(&mut client).await?, &["a"], &[])?;
+    client.subscribe(EDS, &["b"]).await?;
+    let update = take(&mut client).await?;
+    ensure!(update.resources.contains_key("b"), "got {}", summary(&update));
+    silent(&mut client).await
+}
+
+async fn subscribed_again(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a=192.0.2.1:80").await?;
+    let mut client = target.connect(variant).await?;
+    for _ in 0..2 {
+        client.subscribe(EDS, &["a"]).await?;
+        expect(&take(&mut client).await?, &["a"], &[])?;
+    }
+    Ok(())
+}
+
+async fn comes_back(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a= gone=").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(CDS, &[]).await?;
+    take(&mut client).await?;
+    target.state.set("a= new=").await?;
+    client.reconnect(&target.uri).await?;
+    expect(&take(&mut client).await?, &["new"], &["gone"])
+}
+
+async fn missing_name(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a=192.0.2.1:80").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(EDS, &["a", "none"]).await?;
+    let update = take(&mut client).await?;
+    ensure!(update.resources.contains_key("a"), "got {}", summary(&update));
+    if variant == Variant::Delta {
+        expect(&update, &["a"], &["none"])?;
+    }
+    target.state.set("a=192.0.2.1:80 none=192.0.2.2:80").await?;
+    let update = take(&mut client).await?;
+    expect(&update, &["none"], &[])
+}
+
+async fn full_sets(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a=192.0.2.1:80 b=192.0.2.2:80").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(CDS, &[]).await?;
+    expect(&take(&mut client).await?, &["a", "b"], &[])?;
+    client.subscribe(EDS, &["a", "b"]).await?;
+    expect(&take(&mut client).await?, &["a", "b"], &[])?;
+    target.state.set("a=192.0.2.9:80 b=192.0.2.2:80").await?;
+    expect(&take(&mut client).await?, &["a"], &[])?;
+    target.state.set("a=192.0.2.9:80 b=192.0.2.2:80 c=").await?;
+    expect(&take(&mut client).await?, &["a", "b", "c"], &[])
+}
+
+async fn only_changes(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a= b=").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(CDS, &[]).await?;
+    expect(&take(&mut client).await?, &["a", "b"], &[])?;
+    target.state.set("a= b= c=").await?;
+    expect(&take(&mut client).await?, &["c"], &[])?;
+    target.state.set("a= c=").await?;
+    expect(&take(&mut client).await?, &[], &["b"])
+}
+
+async fn wildcard(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a= b=").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(CDS, &[]).await?;
+    take(&mut client).await?;
+    client.subscribe(CDS, &["a"]).await?;
+    expect(&take(&mut client).await?, &["a"], &[])?;
+    client.unsubscribe(CDS, &["*"]).await?;
+    silent(&mut client).await?;
+    target.state.set("a= b= c=").await?;
+    silent(&mut client).await?;
+    target.state.set("b= c=").await?;
+    expect(&take(&mut client).await?, &[], &["a"])
+}
+
+async fn idle(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a=192.0.2.1:80").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(CDS, &[]).await?;
+    take(&mut client).await?;
+    client.subscribe(EDS, &["a"]).await?;
+    take(&mut client).await?;
+    target.state.set("a=192.0.2.1:80").await?;
+    silent(&mut client).await
+}
+
+async fn concerned(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a=192.0.2.1:80 b=192.0.2.2:80").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(CDS, &["a"]).await?;
+    take(&mut client).await?;
+    client.subscribe(EDS, &["a"]).await?;
+    take(&mut client).await?;
+    target.state.set("a=192.0.2.1:80 b=192.0.2.3:80 c=").await?;
+    silent(&mut client).await
+}
+
+async fn latest_wins(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a=192.0.2.1:80").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(EDS, &["a"]).await?;
+    let first = next(&mut client).await?;
+    for last in 2..6 {
+        target.state.set(&format!("a=192.0.2.{last}:80")).await?;
+    }
+    silent(&mut client).await?;
+    client.accept(&first).await?;
+    let second = take(&mut client).await?;
+    let text = String::from_utf8_lossy(&second.resources["a"].message).into_owned();
+    ensure!(text.contains("192.0.2.5"), "an outdated state was sent");
+    silent(&mut client).await
+}
+
+async fn refused(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a=192.0.2.1:80").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(EDS, &["a"]).await?;
+    let update = next(&mut client).await?;
+    client.reject(&update, "refused to see what happens").await?;
+    silent(&mut client).await?;
+    target.state.set("a=192.0.2.2:80").await?;
+    expect(&take(&mut client).await?, &["a"], &[])
+}
