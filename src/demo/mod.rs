@@ -6,6 +6,7 @@
 
 mod commands;
 mod error;
+mod lending;
 pub mod load;
 mod narration;
 pub mod ports;

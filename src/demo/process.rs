@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -15,6 +15,13 @@ use super::DemoError;
 
 /// How many of the last lines of a child's log are shown when it ends too early.
 const LOG_LINES_SHOWN: usize = 8;
+
+/// How long a dropped child may take to be gone: the kernel does it in a millisecond; one that is stuck in the kernel
+/// is left to it.
+const KILL_LIMIT: Duration = Duration::from_secs(2);
+
+/// How often it is looked for.
+const KILL_POLL: Duration = Duration::from_millis(1);
 
 /// A child in a process group of its own, with its output in a file. Dropping it kills the group.
 #[derive(Debug)]
@@ -131,10 +138,15 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// The group, because the child may have children.
+    /// Kills the group, because the child may have children, and waits, so that nothing writes any more where it wrote.
     fn drop(&mut self) {
-        if let Ok(None) = self.child.try_wait() {
-            self.signal(Signal::SIGKILL);
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
+        self.signal(Signal::SIGKILL);
+        let start = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) && start.elapsed() < KILL_LIMIT {
+            std::thread::sleep(KILL_POLL);
         }
     }
 }

@@ -128,12 +128,19 @@ pub(super) async fn drain(stage: &mut Stage, load: &Load, narrator: &mut Narrato
     Ok(no_failure(&load.tally().since(&before), load, narrator)?)
 }
 
+/// Waits for Envoy. What does not come about is explained by the logs of the workers.
 async fn await_hosts(
     stage: &Stage,
     what: &str,
     wanted: impl Fn(&Hosts) -> bool,
 ) -> Result<super::proxy::Seen, DemoError> {
-    stage.proxy.hosts_become(SERVICE, what, CHANGE_LIMIT, wanted).await
+    let seen = stage.proxy.hosts_become(SERVICE, what, CHANGE_LIMIT, wanted).await;
+    seen.map_err(|mut fault| {
+        if let DemoError::Late { detail, .. } = &mut fault {
+            detail.push_str(&stage.worker_logs());
+        }
+        fault
+    })
 }
 
 /// How many hosts get requests.

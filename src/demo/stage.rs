@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::commands::{Folded, Foldplane, Recorded};
+use super::lending::{HOST, lend};
 use super::load::{Load, Share};
 use super::narration::{LiveLine, Narrator};
 use super::ports::free_address;
@@ -76,6 +77,7 @@ impl Stage {
         let mut stage =
             Self { agents, proxy, server, cli, death, latencies, launcher, doors, client, shown: 0, folder };
         stage.server_ready().await?;
+        lend(&stage.cli).await?;
         Ok(stage)
     }
 
@@ -116,8 +118,8 @@ impl Stage {
     /// Starts a worker under `foldplane run`, as a user would.
     pub(super) fn start_worker(&mut self, id: &'static str) -> Result<(), DemoError> {
         let (program, server) = (self.cli.program(), self.cli.server());
-        let options = ["run", "--service", SERVICE, "--id", id, "--port", "http", "--drain", DRAIN_SECONDS];
-        let worker = ["--server", server, "--", program, "demo-worker"];
+        let options = ["run", "--service", SERVICE, "--id", id, "--port", "http", "--host", HOST];
+        let worker = ["--drain", DRAIN_SECONDS, "--server", server, "--", program, "demo-worker"];
         let launcher = self.launcher.iter().map(String::as_str);
         let command: Vec<&str> = launcher.chain([program]).chain(options).chain(worker).collect();
         let agent = Process::start(&format!("worker-{id}"), &command, self.folder.path())?;
@@ -128,6 +130,12 @@ impl Stage {
     /// The agent of a worker.
     pub(super) fn agent(&mut self, id: &str) -> Result<&mut Process, DemoError> {
         self.agents.get_mut(id).ok_or_else(|| DemoError::NoAgent { worker: id.to_owned() })
+    }
+
+    /// The ends of the workers' logs.
+    pub(super) fn worker_logs(&self) -> String {
+        let logs = self.agents.values().map(|agent| format!("\n  {}:{}", agent.name(), agent.last_lines()));
+        logs.collect()
     }
 
     /// What the running control plane says of itself.

@@ -1,5 +1,6 @@
 //! The demo, as a newcomer starts it.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -24,10 +25,11 @@ async fn the_demo_shows_everything_and_everything_holds() {
     assert!(said.contains("everything held") && !said.contains('✗'), "{said}");
     assert!(said.contains("failed                 0"), "{said}");
     assert!(!said.contains('\u{1b}'), "colours without a terminal: {said:?}");
-    nothing_is_left(&said);
+    let folder = nothing_is_left(&said);
+    assert!(!Path::new(&folder).exists(), "{folder} is still there");
 }
 
-/// Ctrl-C in the middle leaves nothing behind, and neither does SIGKILL.
+/// Ctrl-C in the middle leaves nothing behind, and SIGKILL no process.
 #[tokio::test]
 async fn an_interrupted_demo_leaves_nothing_behind() {
     for (signal, code) in [(Signal::SIGINT, Some(1)), (Signal::SIGKILL, None)] {
@@ -42,7 +44,12 @@ async fn an_interrupted_demo_leaves_nothing_behind() {
         kill(Pid::from_raw(demo.id().unwrap().cast_signed()), signal).unwrap();
         let status = tokio::time::timeout(LIMIT, demo.wait()).await.unwrap().unwrap();
         assert_eq!(status.code(), code, "after {signal}");
-        nothing_is_left(&said);
+        let folder = nothing_is_left(&said);
+        if signal == Signal::SIGKILL {
+            std::fs::remove_dir_all(folder).unwrap();
+        } else {
+            assert!(!Path::new(&folder).exists(), "{folder} is still there");
+        }
     }
 }
 
@@ -59,8 +66,8 @@ async fn start(options: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Every process of the demo has its folder or its control plane among its arguments.
-fn nothing_is_left(said: &str) {
+/// Waits until no process of the demo is left: each has its folder or its control plane among its arguments. Gives the folder.
+fn nothing_is_left(said: &str) -> String {
     let word = |name: &str| {
         let line = said.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
         line.split_whitespace().last().unwrap().to_owned()
@@ -73,7 +80,7 @@ fn nothing_is_left(said: &str) {
             .filter(|command| command.contains(&folder) || command.contains(&server))
             .collect();
         if left.is_empty() {
-            return;
+            return folder;
         }
         assert!(start.elapsed() < Duration::from_secs(10), "still there: {left:#?}");
         std::thread::sleep(Duration::from_millis(20));

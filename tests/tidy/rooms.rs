@@ -56,7 +56,7 @@ pub(crate) const ROOMS: &[Room] = &[
     shell("provision", &[]),
     // A service that a route names is checked as everywhere.
     pure("bootstrap", &["events"]),
-    shell("demo", &["provision", "bootstrap", "agent"]),
+    shell("demo", &["provision", "bootstrap", "agent", "proto"]),
     shell("config", &["events", "events::log"]),
     // What went wrong at a door, as HTTP says it.
     shell("problem", &["events", "events::log", "command", "engine"]),
