@@ -14,7 +14,8 @@ async fn the_log_gives_the_versions_and_bytes_that_were_live() {
     envoy::hosts_become(&world.proxy, "web", &[a.address]).await;
     moments.push(world.plane.state().await);
     let mut b = worker::start(&world.plane, "web", "b");
-    let _pay = worker::start(&world.plane, "pay", "p");
+    let pay = worker::start(&world.plane, "pay", "p");
+    envoy::hosts_become(&world.proxy, "pay", &[pay.address]).await;
     envoy::hosts_become(&world.proxy, "web", &[a.address, b.address]).await;
     moments.push(world.plane.state().await);
     b.agent.kill(SOON).await.unwrap();
