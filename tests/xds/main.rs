@@ -17,6 +17,7 @@ mod world;
 
 mod answers;
 mod conformance;
+mod csds;
 mod dull_client;
 mod interleave;
 mod limits;

@@ -1,5 +1,6 @@
 //! The services that clients call. They only move messages: what is answered is decided in `protocol`.
 
+mod csds;
 mod grpc;
 mod session;
 mod watchdog;
@@ -10,14 +11,17 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::post;
+use envoy_types::pb::envoy::service::status::v3::client_status_discovery_service_server::ClientStatusDiscoveryServiceServer;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tonic::server::NamedService;
 
 use super::Ledger;
 use super::protocol::{Served, StreamId, Variant};
 use super::wire::{DeltaMessage, SotwMessage};
 use crate::events::event::UpdateRejection;
 use crate::projection::resources::{Resources, TypeUrl};
+use csds::Csds;
 
 /// What every stream needs.
 #[derive(Debug)]
@@ -95,7 +99,9 @@ pub fn router_with_limits(
     // A start of its own for every process, so that a nonce of another one is never mistaken for ours (xds-rules 3).
     let next_stream = AtomicU64::new(uuid::Uuid::now_v7().as_u64_pair().1);
     let shared = Arc::new(Shared { resources, ledger, rejections, shutdown, next_stream, limits });
-    let mut router = Router::new().fallback(grpc::unknown);
+    let csds = ClientStatusDiscoveryServiceServer::new(Csds(shared.ledger.clone()));
+    let of_csds = format!("/{}/{{*method}}", ClientStatusDiscoveryServiceServer::<Csds>::NAME);
+    let mut router = Router::new().fallback(grpc::unknown).route_service(&of_csds, csds);
     for (served, service, sotw, delta) in SERVICES {
         let path = |method| format!("/envoy.service.{service}/{method}");
         let of = |variant| (Arc::clone(&shared), variant, served);
