@@ -32,7 +32,15 @@ fn sample() -> TempDir {
 fn tamper(dir: &Path, first: u64, change: impl FnOnce(&sled::Db)) {
     let path = dir.join(format!("segments/{first:020}"));
     let config = sled::Config::new().path(path).segment_size(2 << 20).flush_every_ms(None);
-    let store = config.open().unwrap();
+    // A child that another test starts at this moment may hold the lock until it runs.
+    let opened = (0..100).find_map(|_| {
+        let opened = config.open();
+        if opened.is_err() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        opened.ok()
+    });
+    let store = opened.expect("the lock is free within two seconds");
     change(&store);
     store.flush().unwrap();
 }

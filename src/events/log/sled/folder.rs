@@ -3,6 +3,8 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use super::super::LogError;
 use super::super::files::{store, sync_dir, write_atomically};
@@ -13,6 +15,10 @@ const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_TITLE: &str = "foldplane log, format ";
 const LOCK_FILE: &str = "LOCK";
 const SEGMENTS: &str = "segments";
+
+/// How often a lock that somebody holds is tried again before the folder counts as in use: half a second in all.
+const LOCK_RETRIES_MAX: usize = 25;
+const LOCK_RETRY: Duration = Duration::from_millis(20);
 
 /// Who else may have the folder open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +55,7 @@ impl FolderLock {
             Access::Shared => File::open(&path),
         }
         .map_err(store("open", &path))?;
-        let taken = match access {
-            Access::Exclusive => file.try_lock(),
-            Access::Shared => file.try_lock_shared(),
-        };
-        match taken {
+        match patiently(|| try_lock(&file, access)) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(LogError::InUse { path: dir.to_owned(), holder: holder(&mut file) });
@@ -67,6 +69,25 @@ impl FolderLock {
         }
         Ok(Self { _file: file })
     }
+}
+
+fn try_lock(file: &File, access: Access) -> Result<(), TryLockError> {
+    match access {
+        Access::Exclusive => file.try_lock(),
+        Access::Shared => file.try_lock_shared(),
+    }
+}
+
+/// Tries again for a moment: a holder that was just killed, or a child that another thread is about to start, keeps a
+/// lock for some milliseconds longer than its owner.
+fn patiently(mut lock: impl FnMut() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
+    for _ in 0..LOCK_RETRIES_MAX {
+        match lock() {
+            Err(TryLockError::WouldBlock) => sleep(LOCK_RETRY),
+            taken => return taken,
+        }
+    }
+    lock()
 }
 
 fn holder(file: &mut File) -> Option<String> {
