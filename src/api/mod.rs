@@ -3,13 +3,14 @@
 
 mod events;
 mod health;
+pub mod hosts;
 mod lists;
 pub mod proxies;
 pub mod views;
 
 use axum::Router;
 use axum::http::StatusCode;
-use axum::routing::get;
+use axum::routing::{delete, get, post};
 
 use crate::engine::Handle;
 use crate::problem::Problem;
@@ -33,6 +34,9 @@ pub fn router(sources: Sources) -> Router {
         .route("/v1/workers", get(lists::workers))
         .route("/v1/endpoints", get(lists::endpoints))
         .route("/v1/proxies", get(lists::proxies))
+        .route("/v1/hosts", get(hosts::list))
+        .route("/v1/hosts/{host}", delete(hosts::remove))
+        .route("/v1/hosts/{host}/drain", post(hosts::drain))
         .route("/v1/state", get(lists::state))
         .route("/v1/events", get(events::events))
         .fallback(unknown)
@@ -44,6 +48,6 @@ async fn unknown(uri: axum::http::Uri) -> Problem {
         StatusCode::NOT_FOUND,
         "not_found",
         format!("there is nothing at {}", uri.path()),
-        "the lists are /v1/services, /v1/workers, /v1/endpoints, /v1/proxies, /v1/state and /v1/events",
+        "the lists are /v1/services, /v1/workers, /v1/endpoints, /v1/hosts, /v1/proxies, /v1/state and /v1/events",
     )
 }

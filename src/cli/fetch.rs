@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Exit, Failure};
@@ -37,19 +38,37 @@ impl Server {
         path: &str,
         query: &[(&str, String)],
     ) -> Result<reqwest::Response, Failure> {
-        let mut url = reqwest::Url::parse(&self.server)
-            .and_then(|base| base.join(path))
-            .map_err(|fault| Failure::usage(format!("--server {}: {fault}", self.server)).hint(URL_HINT))?;
+        let mut url = self.url(path)?;
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let client = reqwest::Client::builder()
-            .connect_timeout(ANSWER_WITHIN)
-            .read_timeout(ANSWER_WITHIN)
-            .no_proxy()
-            .build()
-            .map_err(|fault| Failure::fault("cannot make an HTTP client").because(fault))?;
-        let response = client.get(url).send().await.map_err(|fault| self.unreachable(fault))?;
+        self.ask(client()?.get(url)).await
+    }
+
+    /// The answer to a JSON body posted to `path`, decoded.
+    pub(super) async fn post<B: Serialize, T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> Result<T, Failure> {
+        let response = self.ask(client()?.post(self.url(path)?).json(body)).await?;
+        response.json().await.map_err(|fault| self.garbled(fault))
+    }
+
+    /// The answer to `DELETE path`, decoded.
+    pub(super) async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        let response = self.ask(client()?.delete(self.url(path)?)).await?;
+        response.json().await.map_err(|fault| self.garbled(fault))
+    }
+
+    fn url(&self, path: &str) -> Result<reqwest::Url, Failure> {
+        reqwest::Url::parse(&self.server)
+            .and_then(|base| base.join(path))
+            .map_err(|fault| Failure::usage(format!("--server {}: {fault}", self.server)).hint(URL_HINT))
+    }
+
+    async fn ask(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, Failure> {
+        let response = request.send().await.map_err(|fault| self.unreachable(fault))?;
         if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
     }
 
@@ -79,6 +98,15 @@ impl Server {
             .because(fault)
             .hint("is it a foldplane server of the same version?")
     }
+}
+
+fn client() -> Result<reqwest::Client, Failure> {
+    reqwest::Client::builder()
+        .connect_timeout(ANSWER_WITHIN)
+        .read_timeout(ANSWER_WITHIN)
+        .no_proxy()
+        .build()
+        .map_err(|fault| Failure::fault("cannot make an HTTP client").because(fault))
 }
 
 const URL_HINT: &str = "give a URL such as http://127.0.0.1:18080";

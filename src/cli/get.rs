@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use super::fetch::Server;
 use super::out::{self, Format};
 use super::{Exit, Failure, block_on, lists};
+use crate::api::hosts::HostView;
 use crate::api::proxies::ProxyView;
 use crate::api::views::{EndpointView, Listing, ServiceView, WorkerView};
 
@@ -43,6 +44,8 @@ enum What {
         #[arg(long)]
         ready: bool,
     },
+    /// Hosts, with the ports that they lend
+    Hosts,
     /// Proxies and gRPC clients, with what each was sent and has accepted
     Proxies,
 }
@@ -59,6 +62,10 @@ impl Get {
                     let query = narrowed(service.as_ref());
                     let listing: Listing<WorkerView> = self.server.get("/v1/workers", &query).await?;
                     out::data(&lists::workers(&listing, self.output)?)
+                }
+                What::Hosts => {
+                    let listing: Listing<HostView> = self.server.get("/v1/hosts", &[]).await?;
+                    out::data(&lists::hosts(&listing, self.output)?)
                 }
                 What::Proxies => {
                     let listing: Listing<ProxyView> = self.server.get("/v1/proxies", &[]).await?;

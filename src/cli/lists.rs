@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::out::{Format, json, lines, table};
+use crate::api::hosts::HostView;
 use crate::api::proxies::{ProxyTypeView, ProxyView};
 use crate::api::views::{EndpointView, Listing, ServiceView, WorkerView};
 
@@ -69,6 +70,42 @@ pub(super) fn endpoints(listing: &Listing<EndpointView>, format: Format) -> Resu
             }),
         ),
     })
+}
+
+/// One line a host; wide is one line a port.
+pub(super) fn hosts(listing: &Listing<HostView>, format: Format) -> Result<String, Failure> {
+    Ok(match format {
+        Format::Json => json(listing)?,
+        Format::Text => lines(listing.items.iter().map(|item| &item.host)),
+        Format::Table => table(
+            ["HOST", "STATE", "WORKERS", "ADDRESSES", "RANGE", "USED", "RESTING"],
+            listing.items.iter().map(|item| {
+                [
+                    item.host.clone(),
+                    item.state.clone(),
+                    item.workers.len().to_string(),
+                    item.addresses.join(","),
+                    item.port_range.clone(),
+                    item.ports.len().to_string(),
+                    item.resting.len().to_string(),
+                ]
+            }),
+        ),
+        Format::Wide => {
+            table(["HOST", "PORT", "USE", "BY", "SINCE"], listing.items.iter().flat_map(ports_of))
+        }
+    })
+}
+
+fn ports_of(host: &HostView) -> impl Iterator<Item = [String; 5]> {
+    let held = host.ports.iter().map(|port| {
+        let number = port.number.to_string();
+        [host.host.clone(), number, "held".to_owned(), port.worker.clone(), String::new()]
+    });
+    let resting = host.resting.iter().map(|port| {
+        [host.host.clone(), port.number.to_string(), port.cause.clone(), String::new(), port.since.clone()]
+    });
+    held.chain(resting)
 }
 
 /// One line a stream; wide is one line a type of a stream.

@@ -8,6 +8,7 @@ mod exit;
 mod failure;
 mod fetch;
 mod get;
+mod host;
 mod launch;
 mod lists;
 mod log;
@@ -62,6 +63,8 @@ enum Command {
     Bootstrap(bootstrap::Bootstrap),
     /// Ask a running control plane for lists
     Get(get::Get),
+    /// Empty or remove a host
+    Host(host::HostCommand),
     /// Look at a log
     Log(log::Log),
     /// Fold a log and show what was true at an offset
@@ -79,6 +82,7 @@ pub fn main() -> ExitCode {
         Command::Run(run) => return run.run().unwrap_or_else(|failure| failure.report()),
         Command::Launch(launch) => return launch.run(),
         Command::Bootstrap(bootstrap) => bootstrap.run(),
+        Command::Host(host) => host.run(),
         Command::Get(get) => get.run(),
         Command::Log(log) => log.run(),
         Command::Replay(replay) => replay.run(),

@@ -170,6 +170,7 @@ async fn register(
     JsonBody(body): JsonBody<RegisterBody>,
 ) -> Result<(StatusCode, Json<RegisteredBody>), Problem> {
     let worker = place.key(&body.host)?;
+    let before = handle.snapshot().state().workers().get(&worker).map(|live| live.generation);
     let wish = wish(&handle, worker.clone(), body)?;
     let accepted = submit(&handle, peer, Command::Register(wish)).await?;
     let workers = accepted.snapshot.state().workers();
@@ -184,8 +185,7 @@ async fn register(
         generation: live.generation.offset().get(),
         ports: endpoints.map(|endpoint| (endpoint.port.to_string(), endpoint.address.to_string())).collect(),
     };
-    let is_new = live.generation.offset() == accepted.offset;
-    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if before == Some(live.generation) { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Json(registered)))
 }
 

@@ -19,6 +19,8 @@ mod bootstrap;
 mod death;
 mod demo;
 mod grpc;
+mod hosts;
 mod replay;
+mod rest;
 mod restarts;
 mod seed;

@@ -35,6 +35,17 @@ pub enum RestCause {
     Busy,
 }
 
+impl RestCause {
+    /// Its name, as it is written in lists.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Released => "released",
+            Self::Busy => "busy",
+        }
+    }
+}
+
 /// A host that reported, or on which a worker lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
