@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use foldplane::engine::{self, Opened};
 use foldplane::events::codec::{Block, BlockBuilder, encode_blocks, encode_body};
 use foldplane::events::log::{
     EventLog, LinesError, LogError, LogReader, SledLog, SledOptions, copy_log, export, import, open_reader,
@@ -11,7 +12,7 @@ use foldplane::events::log::{
 };
 use foldplane::events::{Head, Offset};
 use foldplane::projection::state::State;
-use foldplane::projection::{checkpoint, evolve};
+use foldplane::projection::{StateDigest, checkpoint, evolve};
 use tempfile::{TempDir, tempdir};
 
 use crate::world::{check_holds, envelope, envelopes, every_file, fill, lives, read_all};
@@ -128,6 +129,41 @@ fn f49_an_event_of_a_newer_version_stops_reading_at_its_offset() {
     let error = read_all(&log, 1).unwrap_err();
     assert!(matches!(error, LogError::Newer { found: 250, .. }), "{error}");
     assert!(error.to_string().contains("@251 was written by a newer version"), "{error}");
+}
+
+// kurrent-io/KurrentDB#2187, #2807, #5005 (F52)
+#[test]
+fn f52_an_event_that_makes_no_sense_is_counted_live_and_on_replay_and_one_without_meaning_stops_at_its_offset()
+ {
+    let dir = sample();
+    let mut live = State::default();
+    for envelope in envelopes(1, 250) {
+        evolve(&mut live, &envelope);
+    }
+    let log = SledLog::open(dir.path(), options()).unwrap();
+    let (once, again) = (replay(&log), replay(&log));
+    assert_eq!(StateDigest::of(once.snapshot.state()), StateDigest::of(&live));
+    assert!(!once.anomalies.is_empty());
+    assert_eq!(format!("{:?}", once.anomalies), format!("{:?}", again.anomalies));
+    drop(log);
+
+    // A kind of event that does not exist, and bytes that are none.
+    let mut unknown = encode_body(&envelope(250)).unwrap().bytes;
+    unknown[9 + 17 + 1] = 200;
+    for body in [unknown, vec![0xAB; 64]] {
+        let dir = sample();
+        let mut builder = BlockBuilder::after(head_at(250));
+        builder.push(1, &body);
+        let Block { bytes, .. } = builder.finish().remove(0);
+        tamper(dir.path(), 201, |store| drop(store.insert(key(251), bytes).unwrap()));
+        let log = SledLog::open(dir.path(), options()).unwrap();
+        let error = engine::open(&log, State::default(), None).unwrap_err().to_string();
+        assert!(error.contains("@251: the bytes are no event of schema version 1"), "{error}");
+    }
+}
+
+fn replay(log: &SledLog) -> Opened {
+    engine::open(log, State::default(), None).unwrap()
 }
 
 #[test]

@@ -17,6 +17,10 @@ use crate::events::{Envelope, Head, Offset};
 /// segment is never held for long.
 const BLOCKS_AT_ONCE: usize = 64;
 
+/// How many blocks a reader takes first; then twice as many each time, so that who wants ten events does not pay for
+/// thousands.
+const BLOCKS_FIRST: usize = 2;
+
 /// What the writer and all readers of a log share.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -107,6 +111,7 @@ impl Shared {
             from,
             end,
             place: Place::Start,
+            blocks: BLOCKS_FIRST,
             segment: None,
             ready: Vec::new().into_iter(),
         }))
@@ -181,6 +186,7 @@ struct Cursor<'a> {
     from: Offset,
     end: Offset,
     place: Place,
+    blocks: usize,
     /// An older segment stays open while it is read, so that each is opened once.
     segment: Option<Arc<Segment>>,
     ready: vec::IntoIter<Envelope>,
@@ -234,7 +240,7 @@ impl Cursor<'_> {
         let end = last.unwrap_or(self.end).min(self.end);
         let mut head = before;
         let mut ready = Vec::new();
-        for (key, bytes) in segment.blocks_from(before.offset.next(), BLOCKS_AT_ONCE)? {
+        for (key, bytes) in segment.blocks_from(before.offset.next(), self.blocks)? {
             if key > end {
                 break;
             }
@@ -251,6 +257,7 @@ impl Cursor<'_> {
         if head == before {
             return Err(missing(&segment, head.offset.next(), end));
         }
+        self.blocks = (self.blocks * 2).min(BLOCKS_AT_ONCE);
         self.segment = last.map(|_| segment);
         self.place = Place::After(head);
         self.ready = ready.into_iter();
