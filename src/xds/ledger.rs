@@ -115,6 +115,12 @@ impl Ledger {
         lock(&self.0.streams).len()
     }
 
+    /// How many streams have answered for everything that concerns them up to `offset`.
+    #[must_use]
+    pub fn settled_streams(&self, offset: Offset) -> usize {
+        lock(&self.0.streams).values().filter(|entry| lock(entry).settled >= offset).count()
+    }
+
     /// What was counted since the start.
     #[must_use]
     pub fn totals(&self) -> Totals {

@@ -21,6 +21,7 @@ mod csds;
 mod dull_client;
 mod interleave;
 mod limits;
+mod load;
 mod order;
 mod pushing;
 mod refusals;
