@@ -123,3 +123,26 @@ async fn a_body_that_cannot_be_read_is_a_problem_and_not_a_fault() {
     }
     assert!(states(&plane).await.is_empty());
 }
+
+#[tokio::test]
+async fn a_worker_of_the_standard_library_serves_and_says_goodbye() {
+    let plane = Plane::start().await;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/worker.py");
+    let mut worker = tokio::process::Command::new("python3")
+        .args([script, "web"])
+        .env("FOLDPLANE_SERVER", plane.url())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    plane.workers_are_ready("web", 1).await;
+    let endpoints = plane.get("/v1/endpoints?service=web").await;
+    let address = endpoints["items"][0]["address"].as_str().unwrap().to_owned();
+    let name = Client::new().get(format!("http://{address}/")).send().await.unwrap().text().await.unwrap();
+    assert_eq!(name.trim(), format!("py-{}", worker.id().unwrap()));
+
+    let pid = nix::unistd::Pid::from_raw(worker.id().unwrap().try_into().unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    assert!(worker.wait().await.unwrap().success());
+    let last = plane.events().await.pop().unwrap();
+    assert_eq!(last["event"]["WorkerRemoved"]["cause"], "Deregistered", "{last}");
+}
