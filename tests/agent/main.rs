@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stderr,
     reason = "a test fails by panicking; its helpers are no test functions to the lint"
 )]
 
@@ -11,7 +12,10 @@ mod away;
 mod end;
 mod ports;
 mod ready;
+mod rolling;
 mod session;
+#[path = "../support/mod.rs"]
+mod support;
 mod world;
 
 #[path = "../../examples/supervisor.rs"]

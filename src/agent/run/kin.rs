@@ -1,5 +1,8 @@
 //! The processes that belong to the child, as `/proc` shows them. Linux only; elsewhere nothing is found.
 
+#[cfg(target_os = "linux")]
+use std::collections::BTreeSet;
+
 /// How many processes one look takes in: a worker with more is seen in part rather than slowed down.
 #[cfg(target_os = "linux")]
 const PROCESSES_MAX: usize = 256;
@@ -54,28 +57,37 @@ pub(super) fn group_runs(leader: i32) -> bool {
 /// users' processes cannot be.
 #[cfg(target_os = "linux")]
 pub(super) fn listens(child: u32, port: u16) -> bool {
-    let listening = listening_inodes(port);
+    // A port of another network, or a system that does not tell: that somebody answers has to be enough.
+    let Some(listening) = listening_inodes(port).filter(|_| shares_network(child)) else { return true };
     let owns = |kin: Kin| {
         match kin.process.fd() {
         Ok(files) => files.flatten().any(|file| {
             matches!(file.target, procfs::process::FDTarget::Socket(inode) if listening.contains(&inode))
         }),
         // A program that changed its user hides its files; that it is ours and runs has to be enough.
-        Err(_) => true,
+        Err(procfs::ProcError::PermissionDenied(_)) => true,
+        // It has ended since it was found.
+        Err(_) => false,
     }
     };
     let leader = i32::try_from(child).unwrap_or_default();
-    // Nothing listens as far as this process can see: the child is in a network of its own.
-    listening.is_empty() || tree(child).into_iter().any(owns) || group(leader).into_iter().any(owns)
+    tree(child).into_iter().any(owns) || group(leader).into_iter().any(owns)
+}
+
+/// The kernel's list is no snapshot: it may miss a socket while others come and go, and has it at the next look.
+#[cfg(target_os = "linux")]
+fn listening_inodes(port: u16) -> Option<BTreeSet<u64>> {
+    use procfs::net::{TcpState, tcp, tcp6};
+    let entries = tcp().ok()?.into_iter().chain(tcp6().into_iter().flatten());
+    let listening =
+        entries.filter(|entry| entry.state == TcpState::Listen && entry.local_address.port() == port);
+    Some(listening.map(|entry| entry.inode).collect())
 }
 
 #[cfg(target_os = "linux")]
-fn listening_inodes(port: u16) -> std::collections::BTreeSet<u64> {
-    use procfs::net::{TcpState, tcp, tcp6};
-    let entries = tcp().into_iter().flatten().chain(tcp6().into_iter().flatten());
-    let listening =
-        entries.filter(|entry| entry.state == TcpState::Listen && entry.local_address.port() == port);
-    listening.map(|entry| entry.inode).collect()
+fn shares_network(child: u32) -> bool {
+    let network = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
+    network("self").is_some_and(|ours| network(&child.to_string()) == Some(ours))
 }
 
 /// Other systems do not tell.
@@ -99,6 +111,8 @@ mod tests {
         assert!(!listens(stranger.id(), port));
         stranger.kill().unwrap();
         stranger.wait().unwrap();
+        drop(listener);
+        assert!(!listens(std::process::id(), port));
     }
 
     #[test]
