@@ -84,10 +84,15 @@ fn listening_inodes(port: u16) -> Option<BTreeSet<u64>> {
     Some(listening.map(|entry| entry.inode).collect())
 }
 
+/// Whether the child sees the network that this process sees. One that has ended is not taken for one elsewhere.
 #[cfg(target_os = "linux")]
 fn shares_network(child: u32) -> bool {
-    let network = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
-    network("self").is_some_and(|ours| network(&child.to_string()) == Some(ours))
+    let network = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net"));
+    match (network("self"), network(&child.to_string())) {
+        (Ok(ours), Ok(theirs)) => ours == theirs,
+        (Ok(_), Err(fault)) => fault.kind() != std::io::ErrorKind::PermissionDenied,
+        (Err(_), _) => false,
+    }
 }
 
 /// Other systems do not tell.
@@ -110,7 +115,9 @@ mod tests {
         let mut stranger = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         assert!(!listens(stranger.id(), port));
         stranger.kill().unwrap();
+        assert!(!listens(stranger.id(), port), "ended, and not yet noticed");
         stranger.wait().unwrap();
+        assert!(!listens(stranger.id(), port), "gone");
         drop(listener);
         assert!(!listens(std::process::id(), port));
     }
