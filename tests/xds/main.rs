@@ -10,6 +10,7 @@
 )]
 
 mod envoy;
+mod flood;
 mod grpc;
 mod script;
 mod server;

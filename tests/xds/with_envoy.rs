@@ -208,3 +208,25 @@ async fn rule_34_a_break_during_warming_ends_with_the_endpoints() {
         assert_eq!(proxy.statistic("cluster_manager.warming_clusters").await, 0);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_converges_on_one_change() {
+    const FLEET: usize = 10;
+    let (mut upstreams, server) = (Upstreams::default(), Server::start().await);
+    let (one, two) = (upstreams.start("one").await, upstreams.start("two").await);
+    server.change(|next| put_service(next, "web", &[one]));
+    let mut fleet = Vec::new();
+    for number in 0..FLEET {
+        fleet.push(Proxy::start(server.address, VARIANTS[number % 2]).await);
+    }
+    for proxy in &fleet {
+        proxy.answers("web", "one").await;
+    }
+    server.settled(FLEET).await;
+    server.change(|next| put_endpoints(next, "web", &[two]));
+    let took = server.settled(FLEET).await;
+    println!("one change was accepted by {FLEET} Envoys in {took:?}");
+    for proxy in &fleet {
+        assert_eq!(proxy.ask("web").await, "two");
+    }
+}
