@@ -56,6 +56,8 @@ struct Stream {
     nonces: BTreeMap<TypeUrl, String>,
     seen_nonces: BTreeSet<String>,
     refused: bool,
+    /// What it refused in a response of one resource: the version of the set, and that of the resource.
+    refused_alone: BTreeMap<(TypeUrl, String), (Version, Version)>,
 }
 
 impl Client {
@@ -160,6 +162,12 @@ impl Client {
         let newest = stream.newest.entry(type_url).or_default();
         assert!(*newest <= offset, "{type_url} went back from {newest} to {offset}");
         *newest = offset;
+        // xds-rules 18. A whole set may be sent once more, without what is gone: the rest may be good without it.
+        let is_whole = self.variant == Variant::Sotw && type_url == TypeUrl::Cluster;
+        if let ([resource], false) = (response.resources.as_slice(), is_whole) {
+            let refused = stream.refused_alone.get(&(type_url, resource.name.to_string()));
+            assert_ne!(refused, Some(&(response.version, resource.version)), "sent again: {response:?}");
+        }
         // xds-rules 17
         let same = |(other, since): &&(Arc<Response>, Duration)| {
             other.type_url == response.type_url && now < *since + ACK_WAIT_MAX
@@ -172,6 +180,10 @@ impl Client {
         self.stream.nonces.insert(type_url, response.nonce.clone());
         let error = (answer == Answer::Refuse).then(|| "refused".to_owned());
         self.stream.refused |= error.is_some();
+        if let (Answer::Refuse, [resource]) = (answer, response.resources.as_slice()) {
+            let versions = (response.version, resource.version);
+            self.stream.refused_alone.insert((type_url, resource.name.to_string()), versions);
+        }
         let names = match self.variant {
             Variant::Sotw if type_url == TypeUrl::Cluster => Names::Whole(Vec::new()),
             Variant::Sotw => Names::Whole(self.wanted.iter().cloned().collect()),
@@ -230,6 +242,8 @@ impl Client {
         now: Duration,
     ) {
         let first = self.stream.asked.insert(type_url);
+        // Whoever asks anew is answered anew.
+        self.stream.refused_alone.retain(|(_, name), _| !new.contains(name));
         let held = self.held.entry(type_url).or_default();
         let known = held.iter().map(|(name, resource)| (name.clone(), resource.version.to_string()));
         let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>();

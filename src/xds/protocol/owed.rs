@@ -51,6 +51,8 @@ impl Owed {
     /// The client must be told what this name stands for now.
     pub(super) fn want(&mut self, name: ResourceName) {
         self.leaving.remove(&name);
+        // What is sent now is not tried apart as well: refused, it would come again unchanged (xds-rules 18).
+        self.apart.iter_mut().for_each(|group| group.retain(|member| *member != name));
         self.names.insert(name);
     }
 
