@@ -1,6 +1,7 @@
 //! One batch: wishes decided in order against one state. Pure.
 
 use crate::command::{Command, Rejection, decide};
+use crate::events::codec::check_size;
 use crate::events::{Actor, CorrelationId, Envelope, Offset, Timestamp};
 use crate::projection::state::State;
 use crate::projection::{Outcome, evolve};
@@ -31,6 +32,8 @@ impl Batch {
         actor: &Actor,
         correlation: Option<&CorrelationId>,
     ) -> Result<Offset, Rejection> {
+        let before = self.state.clone();
+        let kept = self.events.len();
         for event in decide(&self.state, command, self.now)? {
             let envelope = Envelope {
                 offset: self.state.offset().next(),
@@ -39,6 +42,13 @@ impl Batch {
                 correlation: correlation.cloned(),
                 event,
             };
+            // The log refuses a batch whole, so one wish that is too large must not reach it.
+            if let Err(refused) = check_size(&envelope) {
+                self.events.truncate(kept);
+                self.state = before;
+                let hint = "shorten its texts, or give fewer labels and ports";
+                return Err(Rejection::invalid(refused.to_string(), hint));
+            }
             let outcome = evolve(&mut self.state, &envelope);
             debug_assert_eq!(outcome, Outcome::Folded, "decided what cannot be folded: {envelope:?}");
             self.events.push(envelope);

@@ -85,6 +85,19 @@ async fn a_store_that_fails_changes_nothing_and_comes_back_by_itself() {
     assert_eq!(reader.head().offset, Offset::new(2));
 }
 
+#[tokio::test]
+async fn a_wish_that_is_too_large_for_the_log_is_refused_alone() {
+    let (handle, _shutdown, _task) = started(MemoryLog::new());
+    let replica = ReplicaId::new("r1").unwrap();
+    let large = Command::StartReplica { replica, version: "x".repeat(30_000) };
+    let (large, small) =
+        tokio::join!(handle.submit(Actor::System, large), handle.submit(Actor::System, report(1)));
+    let refused = large.unwrap_err();
+    assert!(matches!(&refused, SubmitError::Rejected(_)), "{refused}");
+    assert_eq!(small.unwrap().offset, Offset::new(1));
+    assert_eq!(*handle.storage().borrow(), Storage::Writable);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_must_come_true_is_kept_while_the_store_fails() {
     let log = MemoryLog::new();

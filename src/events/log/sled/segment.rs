@@ -90,7 +90,8 @@ impl Segment {
     /// Makes a new, empty segment, durable with its name.
     pub(super) fn create(segments: &Path, header: Header, cache_bytes: u64) -> Result<Self, LogError> {
         let path = segments.join(header.folder());
-        if path.exists() && read_header(&path)?.is_none() {
+        // It would start after the acknowledged end, so what is there comes from a creation that failed.
+        if path.exists() {
             fs::remove_dir_all(&path).map_err(store("remove the unfinished segment", &path))?;
         }
         fs::create_dir(&path).map_err(store("create the segment", &path))?;
