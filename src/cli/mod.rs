@@ -49,25 +49,18 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// See everything at work, with a real Envoy
+    // Each one's help is the documentation of what it holds, all of it.
     Demo(demo::DemoCommand),
     #[command(hide = true)]
     DemoWorker(demo_worker::DemoWorker),
-    /// Run the control plane
     Serve(serve::Serve),
-    /// Run a program as a worker of a service
     Run(Box<run::Run>),
     #[command(hide = true, name = launch::NAME)]
     Launch(launch::Launch),
-    /// Print the configuration with which a proxy starts
     Bootstrap(bootstrap::Bootstrap),
-    /// Ask a running control plane for lists
     Get(get::Get),
-    /// Empty or remove a host
     Host(host::HostCommand),
-    /// Look at a log
     Log(log::Log),
-    /// Fold a log and show what was true at an offset
     Replay(replay::Replay),
 }
 

@@ -7,7 +7,7 @@ use foldplane::proto;
 use tokio::time::{Duration, timeout};
 
 use crate::supervisor::supervise;
-use crate::world::Server;
+use crate::world::{Server, eventually};
 
 struct Supervisor {
     client: Client,
@@ -75,6 +75,27 @@ async fn one_session_speaks_for_ten_workers_and_its_end_takes_them_all() {
     for number in 0..10 {
         server.wait_for(&format!("WorkerRemoved pool/w{number}@h disconnected"));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_thousand_workers_rejoin_a_control_plane_that_was_killed_and_nothing_else_is_written() {
+    let mut server = tokio::task::block_in_place(Server::start);
+    let mut supervisor = Supervisor::attach(&server);
+    for number in 0..2000 {
+        let register = proto::Register { ports: Vec::new(), ..register(&format!("w{number}")) };
+        supervisor.client.add(Ticket(number), register).await;
+    }
+    for _ in 0..2000 {
+        supervisor.next_that(|notice| matches!(notice, Notice::Registered { .. }).then_some(())).await;
+    }
+    server.kill();
+    server.restart();
+    let count = |log: &str, name: &str| log.lines().filter(|line| line.contains(name)).count();
+    let rejoined = || Some(server.log()).filter(|log| count(log, "WorkerReconnected") == 2000);
+    let log = eventually(rejoined).expect("all rejoin");
+    assert_eq!(count(&log, "WorkerRegistered"), 2000);
+    // Twice the start of a copy, once what the host lends, and the two above for each worker.
+    assert_eq!(log.lines().count(), 4003);
 }
 
 #[tokio::test(flavor = "multi_thread")]
