@@ -11,6 +11,7 @@
 
 mod envoy;
 mod flood;
+mod garbage;
 mod grpc;
 mod script;
 mod server;

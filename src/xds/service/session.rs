@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc::error::TrySendError;
@@ -146,24 +145,26 @@ impl<M: WireRequest> Session<M> {
             () = self.shared.shutdown.cancelled() => Wake::Shutdown,
             message = self.requests.message() => Wake::Request(message),
             () = changed(&mut self.resources) => Wake::Changed,
-            () = sleep_until(deadline) => Wake::Deadline,
+            () = reached(deadline) => Wake::Deadline,
         }
     }
 
-    fn deadline(&self) -> Instant {
-        let now = self.opened.elapsed();
-        let silence = self.heard + self.shared.limits.silence;
-        // A client that owes nothing may be silent for ever; the check is then only repeated.
-        let silence = silence.max(self.opened + now + Duration::from_secs(1));
-        self.machine.deadline(now).map_or(silence, |deadline| silence.min(self.opened + deadline))
+    /// When to look again although nothing happened. A stream that owes nothing and is owed nothing sleeps.
+    fn deadline(&self) -> Option<Instant> {
+        let machine = self.machine.deadline(self.opened.elapsed()).map(|deadline| self.opened + deadline);
+        [machine, self.silence_ends()].into_iter().flatten().min()
+    }
+
+    /// When the patience with a client ends that owes an answer.
+    fn silence_ends(&self) -> Option<Instant> {
+        let since = self.opened + self.machine.unanswered_since()?;
+        Some(since.max(self.heard) + self.shared.limits.silence)
     }
 
     fn check_silence(&self) -> Result<(), Status> {
-        let owes_since = self.machine.unanswered_since().map(|since| self.opened + since);
-        let limit = self.shared.limits.silence;
-        let silent = owes_since.is_some_and(|since| since.max(self.heard).elapsed() >= limit);
-        let status = || Status::unavailable(format!("no answer for {} seconds", limit.as_secs()));
-        if silent { Err(status()) } else { Ok(()) }
+        let over = self.silence_ends().is_some_and(|end| end <= Instant::now());
+        let seconds = self.shared.limits.silence.as_secs();
+        if over { Err(Status::unavailable(format!("no answer for {seconds} seconds"))) } else { Ok(()) }
     }
 
     fn handle(&mut self, message: M) -> Result<(), Status> {
@@ -235,6 +236,14 @@ impl<M: WireRequest> Session<M> {
 async fn changed(resources: &mut watch::Receiver<Arc<Resources>>) {
     if resources.changed().await.is_err() {
         std::future::pending().await
+    }
+}
+
+/// Waits until then; for ever, when there is no such moment.
+async fn reached(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }
 
