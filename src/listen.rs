@@ -1,6 +1,6 @@
 //! The accept loop of both listeners: HTTP/1 and HTTP/2 on one port, with limits, keepalive and a drain that ends.
 //!
-//! A connection is served by [`serve_connection`] whatever it runs over, which is where encryption goes in.
+//! A connection is served by `serve_connection` whatever it runs over, which is where encryption goes in.
 
 use std::convert::Infallible;
 use std::io;

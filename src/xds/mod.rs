@@ -1,4 +1,4 @@
-//! THE WIRE: serves [`Resources`] to Envoy and gRPC over xDS, and knows what every client was sent.
+//! THE WIRE: serves [`Resources`](crate::projection::resources::Resources) to Envoy and gRPC over xDS, and knows what every client was sent.
 //!
 //! One pure machine a stream ([`protocol`]) decides what is answered and when; a thin shell moves messages. The
 //! room needs nothing but resources: it knows no workers, no log and no commands, so that a program with
