@@ -72,7 +72,7 @@ impl From<LogError> for Failure {
         let (exit, hint) = match &fault {
             LogError::Damaged { .. } => (
                 Exit::Damaged,
-                "nothing was changed: `foldplane log verify` shows the extent, `foldplane log repair` a way out",
+                "`foldplane log verify` shows the extent, `foldplane log repair` copies what is whole",
             ),
             LogError::Newer { .. } => {
                 (Exit::Fault, "use the version of foldplane that wrote it, or a newer one")
