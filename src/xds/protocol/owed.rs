@@ -51,8 +51,7 @@ impl Owed {
     /// The client must be told what this name stands for now.
     pub(super) fn want(&mut self, name: ResourceName) {
         self.leaving.remove(&name);
-        // What is sent now is not tried apart as well: refused, it would come again unchanged (xds-rules 18).
-        self.apart.iter_mut().for_each(|group| group.retain(|member| *member != name));
+        self.forget_apart(&name);
         self.names.insert(name);
     }
 
@@ -66,6 +65,12 @@ impl Owed {
     pub(super) fn forget(&mut self, name: &ResourceName) {
         self.names.remove(name);
         self.leaving.remove(name);
+    }
+
+    /// This is not tried apart any more: it is sent for another reason, or was refused by itself, and would come again
+    /// unchanged (xds-rules 18).
+    pub(super) fn forget_apart(&mut self, name: &ResourceName) {
+        self.apart.iter_mut().for_each(|group| group.retain(|member| member != name));
     }
 
     /// Sends these again in two halves, to find which of them was refused.

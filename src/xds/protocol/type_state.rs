@@ -149,6 +149,7 @@ impl TypeState {
         let rejection = Rejection::new(response, message);
         self.status.rejection = Some(rejection.clone());
         for resource in &response.resources {
+            self.owed.forget_apart(&resource.name);
             if self.status.subscription.covers(resource) {
                 self.status.rejected.insert(resource.name.clone(), resource.version);
             } else if self.shape == Shape::Whole {
