@@ -57,6 +57,7 @@ pub(crate) fn run(acts: &[Act]) -> Trace {
         let mut run = Run::start().await;
         for act in acts {
             run.act(act).await;
+            run.site.come_to_rest().await;
             run.check();
         }
         run.peace().await
@@ -156,6 +157,7 @@ impl Run {
         let _unheard = self.site.wish(steps).await;
         self.starts += 1;
         self.reached.crashes += 1;
+        self.site.come_to_rest().await;
         let before = self.site.durable();
         self.site.check_against_the_log();
         let next = Site::start(&before, &self.saved, self.starts).await;
@@ -186,6 +188,7 @@ impl Run {
         // The first second is for a retry, which starts the clocks that could not start before.
         for ms in [1_000, PEACE_MS, PEACE_MS] {
             self.later(ms).await;
+            self.site.come_to_rest().await;
             self.check();
         }
         self.site.check_against_the_log();

@@ -78,6 +78,13 @@ impl Site {
         self.handle.submit(Actor::System, Command::CloseSession { session: nobody(), cause: closed() }).await
     }
 
+    /// Waits until nothing is due any more: what one step makes may be due at once, and what that makes too.
+    pub(crate) async fn come_to_rest(&self) {
+        for _ in 0..3 {
+            let _answer = self.rest().await;
+        }
+    }
+
     /// Everything durable.
     pub(crate) fn durable(&self) -> Vec<Envelope> {
         let events = self.handle.log().read(Offset::new(1)).expect("nothing was removed");
