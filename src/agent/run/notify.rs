@@ -1,5 +1,6 @@
 //! What the child says by itself: datagrams as `sd_notify` sends them, to the socket that `NOTIFY_SOCKET` names.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,10 @@ use tokio::net::UnixDatagram;
 
 /// The longest message that is read, in bytes: `sd_notify` sends a few short lines. What is beyond is cut off.
 const MESSAGE_BYTES_MAX: usize = 4096;
+
+/// How the folder of a mailbox is called, and the socket in it.
+const FOLDER_PREFIX: &str = "foldplane-notify-";
+const SOCKET: &str = "notify";
 
 /// One thing that the child said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +58,9 @@ pub(super) struct Mailbox {
 
 impl Mailbox {
     pub(super) fn open() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("foldplane-").tempdir()?;
-        let path = folder.path().join("notify");
+        sweep(&std::env::temp_dir());
+        let folder = tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir()?;
+        let path = folder.path().join(SOCKET);
         Ok(Self { socket: UnixDatagram::bind(&path)?, path, _folder: folder })
     }
 
@@ -79,9 +85,45 @@ impl Mailbox {
     }
 }
 
+/// Removes what agents left behind that were killed: mailboxes that nobody reads any more. What cannot be removed is
+/// somebody else's, and stays.
+fn sweep(place: &Path) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_mailbox = name.to_str().is_some_and(|name| name.starts_with(FOLDER_PREFIX));
+        if is_mailbox && is_abandoned(&entry.path().join(SOCKET)) {
+            let _kept = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whether there is a socket that nobody reads.
+fn is_abandoned(socket: &Path) -> bool {
+    let tried = std::os::unix::net::UnixDatagram::unbound().and_then(|probe| probe.connect(socket));
+    tried.is_err_and(|fault| fault.kind() == io::ErrorKind::ConnectionRefused)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_a_killed_agent_left_is_swept_and_what_is_in_use_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let mailbox = |name: &str| {
+            let folder = place.path().join(format!("{FOLDER_PREFIX}{name}"));
+            fs::create_dir(&folder).unwrap();
+            (UnixDatagram::bind(folder.join(SOCKET)).unwrap(), folder)
+        };
+        let (left, left_folder) = mailbox("left");
+        let (_used, used_folder) = mailbox("used");
+        let strange = place.path().join("somebody-else");
+        fs::create_dir(&strange).unwrap();
+        drop(left);
+        sweep(place.path());
+        assert!(!left_folder.exists());
+        assert!(used_folder.exists() && strange.exists());
+    }
 
     #[test]
     fn a_message_says_what_its_lines_say() {
