@@ -44,11 +44,11 @@ pub(super) fn allocate(
     wish.ports
         .iter()
         .map(|request| {
+            let ip = request.address.unwrap_or_else(|| host.address());
             let number = match request.number {
                 Some(number) => number.get(),
-                None => search.claim_any(&request.name)?,
+                None => search.claim_any(&request.name, ip)?,
             };
-            let ip = request.address.unwrap_or_else(|| host.address());
             claim_address(state, &wish.worker, request, ip, number)
         })
         .collect()
@@ -122,11 +122,11 @@ impl<'a> Search<'a> {
     }
 
     /// The number that this worker holds under this name already, or the free one that has rested longest.
-    fn claim_any(&mut self, name: &PortName) -> Result<u16, Rejection> {
+    fn claim_any(&mut self, name: &PortName, ip: IpAddr) -> Result<u16, Rejection> {
         let number = self
             .held(name)
             .filter(|number| !self.claimed.contains(number) && !self.rests(*number))
-            .or_else(|| self.candidates().find(|number| self.is_free(*number)))
+            .or_else(|| self.candidates().find(|number| self.is_free(*number, ip)))
             .ok_or_else(|| self.exhausted())?;
         self.claimed.insert(number);
         self.next = number.saturating_add(1);
@@ -148,8 +148,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn is_free(&self, number: u16) -> bool {
-        self.holder(number).is_none() && !self.claimed.contains(&number) && !self.rests(number)
+    /// Two hosts may have one address, such as two that never reported: a number is free where neither uses it there.
+    fn is_free(&self, number: u16, ip: IpAddr) -> bool {
+        let address = EndpointAddress::Ip(SocketAddr::new(ip, number));
+        self.holder(number).is_none()
+            && !self.claimed.contains(&number)
+            && !self.rests(number)
+            && !self.state.addresses().contains_key(&address)
     }
 
     fn holder(&self, number: u16) -> Option<&'a WorkerKey> {

@@ -123,3 +123,16 @@ fn a_port_on_which_a_stranger_listens_is_left_alone() {
             @4 WorkerRegistered web/a@h1 http=127.0.0.1:20001"#]],
     );
 }
+
+#[test]
+fn two_hosts_at_one_address_get_different_ports() {
+    let mut world = World::default();
+    check(
+        &world.wish(&register("web/a@h1", &["http"])),
+        expect!["@1 WorkerRegistered web/a@h1 http=127.0.0.1:20000"],
+    );
+    check(
+        &world.wish(&register("web/a@h2", &["http"])),
+        expect!["@2 WorkerRegistered web/a@h2 http=127.0.0.1:20001"],
+    );
+}
