@@ -245,7 +245,10 @@ fn check_registering(events: &[Envelope], wish: &Registering, now: Timestamp, an
             RejectionCode::InvalidArgument => assert!(twice, "{rejection}"),
             RejectionCode::PortTaken => assert!(taken, "{rejection}"),
             RejectionCode::PortsExhausted => {
-                assert!(exhausted || address_may_be_taken(events, wish), "{rejection}");
+                assert!(
+                    exhausted || usable_at_worst(events, wish, &ports) < ports.missing(wish),
+                    "{rejection}"
+                );
             }
             RejectionCode::AddressTaken => assert!(address_may_be_taken(events, wish), "{rejection}"),
             RejectionCode::HostDraining => assert!(is_emptied(events, &wish.worker.host), "{rejection}"),
@@ -261,6 +264,19 @@ fn check_registering(events: &[Envelope], wish: &Registering, now: Timestamp, an
             check_admission(events, wish, &ports, made);
         }
     }
+}
+
+/// How many free numbers are left to the request that has the fewest: another host's worker may hold one at its address.
+fn usable_at_worst(events: &[Envelope], wish: &Registering, ports: &Ports<'_>) -> usize {
+    let living = living(events);
+    let others = living.iter().filter(|life| *life.key != wish.worker);
+    let held: BTreeSet<SocketAddr> = others.flat_map(|life| addresses(life.registration)).collect();
+    let host = address(events, &wish.worker.host);
+    let usable = |request: &PortRequest| {
+        let ip = request.address.unwrap_or(host);
+        ports.free.iter().filter(|number| !held.contains(&SocketAddr::new(ip, **number))).count()
+    };
+    wish.ports.iter().filter(|request| request.number.is_none()).map(usable).min().unwrap_or(0)
 }
 
 fn address_may_be_taken(events: &[Envelope], wish: &Registering) -> bool {
