@@ -8,31 +8,60 @@ use std::ops::Range;
 use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;
+use proptest::sample::Index;
 
 use super::names::{host, port, session, worker};
-use super::steps::{disconnect_cause, lease, locality, readiness, rejection, removal_cause, report};
+use super::parts::{
+    busy_port, disconnect_cause, health_source, lease, locality, readiness, reason, rejection, removal_cause,
+    report, verdict,
+};
 use crate::events::event::{Endpoint, EndpointAddress, Registration};
 use crate::events::{Actor, Envelope, Event, Generation, Offset, ReplicaId, Timestamp, WorkerRef};
 
-/// Events as a log could hold them: in order, and otherwise without any sense.
+/// Events as a log could hold them: in order, and otherwise without much sense. Half of what is said of workers is
+/// said of registrations that were.
 pub fn events(count: Range<usize>) -> impl Strategy<Value = Vec<Envelope>> {
-    vec((event(), 0..40_000_u64), count).prop_map(|events| {
+    vec((event(), 0..40_000_u64, weighted(0.5, any::<Index>())), count).prop_map(|events| {
         let mut now_ms = 0;
-        let place = |(number, (event, after_ms)): (u64, (Event, u64))| {
+        let mut registered: Vec<WorkerRef> = Vec::new();
+        let place = |(number, (mut event, after_ms, aim)): (u64, (Event, u64, Option<Index>))| {
             now_ms += after_ms;
-            Envelope {
-                offset: Offset::new(number),
-                recorded_at: Timestamp::from_millis(now_ms),
-                actor: Actor::System,
-                correlation: None,
-                event,
+            let offset = Offset::new(number);
+            if let Event::WorkerRegistered { worker, .. } = &event {
+                registered.push(WorkerRef { key: worker.clone(), generation: Generation::at(offset) });
             }
+            if let (Some(worker), Some(aim), false) = (reference_of(&mut event), aim, registered.is_empty()) {
+                *worker = aim.get(&registered).clone();
+            }
+            let recorded_at = Timestamp::from_millis(now_ms);
+            Envelope { offset, recorded_at, actor: Actor::System, correlation: None, event }
         };
         (1..).zip(events).map(place).collect()
     })
 }
 
-/// Low offsets, so that some of the references are good.
+/// Which registration an event is about.
+fn reference_of(event: &mut Event) -> Option<&mut WorkerRef> {
+    match event {
+        Event::WorkerReady { worker }
+        | Event::WorkerUnready { worker, .. }
+        | Event::WorkerDraining { worker, .. }
+        | Event::WorkerDisconnected { worker, .. }
+        | Event::WorkerReconnected { worker, .. }
+        | Event::WorkerRemoved { worker, .. }
+        | Event::WorkerHealthReported { worker, .. }
+        | Event::WorkerReweighted { worker, .. } => Some(worker),
+        Event::ReplicaStarted { .. }
+        | Event::HostReported { .. }
+        | Event::WorkerRegistered { .. }
+        | Event::UpdateRejected { .. }
+        | Event::HostDraining { .. }
+        | Event::HostRemoved { .. }
+        | Event::PortBusy { .. } => None,
+    }
+}
+
+/// Low offsets, of registrations that mostly never were.
 fn reference() -> impl Strategy<Value = WorkerRef> {
     (worker(), 1..12_u64).prop_map(|(key, at)| WorkerRef { key, generation: Generation::at(Offset::new(at)) })
 }
@@ -57,6 +86,14 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(worker, session)| Event::WorkerReconnected { worker, session }),
         2 => (reference(), removal_cause()).prop_map(|(worker, cause)| Event::WorkerRemoved { worker, cause }),
         1 => rejection().prop_map(|rejection| Event::UpdateRejected { rejection }),
+        2 => (reference(), health_source(), verdict(), reason()).prop_map(
+            |(worker, source, verdict, reason)| Event::WorkerHealthReported { worker, source, verdict, reason }
+        ),
+        2 => (reference(), any::<u32>())
+            .prop_map(|(worker, weight)| Event::WorkerReweighted { worker, weight: NonZeroU32::new(weight) }),
+        1 => (host(), reason()).prop_map(|(host, reason)| Event::HostDraining { host, reason }),
+        1 => host().prop_map(|host| Event::HostRemoved { host }),
+        1 => (host(), busy_port()).prop_map(|(host, port)| Event::PortBusy { host, port: port.get() }),
     ]
 }
 

@@ -21,6 +21,7 @@ mod events;
 pub mod fuzz;
 mod ledger;
 mod names;
+mod parts;
 mod steps;
 mod world;
 

@@ -11,12 +11,18 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use super::names::{host, session, worker};
+use super::parts::{
+    busy_port, disconnect_cause, health_source, lease, locality, readiness, reason, rejection, removal_cause,
+    report, verdict,
+};
 use crate::command::{Command, PortRequest, Registering};
 use crate::events::event::{
-    DisconnectCause, ExitStatus, HostReport, Lease, Locality, PortRange, Readiness, RemovalCause,
-    UpdateRejection,
+    DisconnectCause, HealthSource, HostReport, RemovalCause, UpdateRejection, Verdict,
 };
 use crate::events::{Generation, HostName, Offset, PortName, ReplicaId, SessionId, WorkerKey, WorkerRef};
+
+/// Why whatever is emptied is emptied.
+const REASON: &str = "deploy";
 
 /// A wish, some time after the one before it.
 #[derive(Clone, Debug)]
@@ -44,10 +50,17 @@ pub enum Wanted {
     ReportHost { host: HostName, report: HostReport },
     Register(Registering),
     Rejoin { worker: WorkerKey, aim: Aim, session: SessionId },
+    Renew { worker: WorkerKey, aim: Aim },
+    ExpireLease { worker: WorkerKey, aim: Aim },
     Ready { worker: WorkerKey, aim: Aim },
     Unready { worker: WorkerKey, aim: Aim, reason: String },
     Drain { worker: WorkerKey, aim: Aim, drain_ms: u32 },
     Remove { worker: WorkerKey, aim: Aim, cause: RemovalCause },
+    ReportHealth { worker: WorkerKey, aim: Aim, source: HealthSource, verdict: Verdict, reason: String },
+    Reweight { worker: WorkerKey, aim: Aim, weight: Option<NonZeroU32> },
+    ReportBusyPort { host: HostName, port: NonZeroU16 },
+    DrainHost { host: HostName, drain_ms: u32 },
+    RemoveHost { host: HostName },
     CloseSession { session: SessionId, cause: DisconnectCause },
     EndGrace { worker: WorkerKey, aim: Aim },
     EndRejoin,
@@ -70,12 +83,25 @@ impl Wanted {
             Self::ReportHost { host, report } => Command::ReportHost { host, report },
             Self::Register(wish) => Command::Register(wish),
             Self::Rejoin { worker, aim, session } => Command::Rejoin { worker: aimed(&worker, aim), session },
+            Self::Renew { worker, aim } => Command::Renew { worker: aimed(&worker, aim) },
+            Self::ExpireLease { worker, aim } => Command::ExpireLease { worker: aimed(&worker, aim) },
             Self::Ready { worker, aim } => Command::Ready { worker: aimed(&worker, aim) },
             Self::Unready { worker, aim, reason } => Command::Unready { worker: aimed(&worker, aim), reason },
             Self::Drain { worker, aim, drain_ms } => {
-                Command::Drain { worker: aimed(&worker, aim), reason: "deploy".to_owned(), drain_ms }
+                Command::Drain { worker: aimed(&worker, aim), reason: REASON.to_owned(), drain_ms }
             }
             Self::Remove { worker, aim, cause } => Command::Remove { worker: aimed(&worker, aim), cause },
+            Self::ReportHealth { worker, aim, source, verdict, reason } => {
+                Command::ReportHealth { worker: aimed(&worker, aim), source, verdict, reason }
+            }
+            Self::Reweight { worker, aim, weight } => {
+                Command::Reweight { worker: aimed(&worker, aim), weight }
+            }
+            Self::ReportBusyPort { host, port } => Command::ReportBusyPort { host, port },
+            Self::DrainHost { host, drain_ms } => {
+                Command::DrainHost { host, reason: REASON.to_owned(), drain_ms }
+            }
+            Self::RemoveHost { host } => Command::RemoveHost { host },
             Self::CloseSession { session, cause } => Command::CloseSession { session, cause },
             Self::EndGrace { worker, aim } => Command::EndGrace { worker: aimed(&worker, aim) },
             Self::EndRejoin => Command::EndRejoin,
@@ -100,17 +126,24 @@ pub fn step(workers: BoxedStrategy<WorkerKey>) -> impl Strategy<Value = Step> {
 fn of_worker(workers: BoxedStrategy<WorkerKey>) -> impl Strategy<Value = Wanted> {
     let aim = prop_oneof![9 => Just(Aim::Live), 1 => Just(Aim::Old)];
     let aimed = (workers, aim).boxed();
-    let reason = select(&["full", "no database"][..]).prop_map(str::to_owned);
+    let weight = weighted(0.7, 1..100_u32).prop_map(|weight| weight.and_then(NonZeroU32::new));
     prop_oneof![
         2 => (aimed.clone(), session())
             .prop_map(|((worker, aim), session)| Wanted::Rejoin { worker, aim, session }),
         4 => aimed.clone().prop_map(|(worker, aim)| Wanted::Ready { worker, aim }),
-        3 => (aimed.clone(), reason)
+        3 => (aimed.clone(), reason())
             .prop_map(|((worker, aim), reason)| Wanted::Unready { worker, aim, reason }),
         2 => (aimed.clone(), 0..10_000_u32)
             .prop_map(|((worker, aim), drain_ms)| Wanted::Drain { worker, aim, drain_ms }),
         2 => (aimed.clone(), removal_cause())
             .prop_map(|((worker, aim), cause)| Wanted::Remove { worker, aim, cause }),
+        3 => (aimed.clone(), health_source(), verdict(), reason()).prop_map(
+            |((worker, aim), source, verdict, reason)| Wanted::ReportHealth { worker, aim, source, verdict, reason }
+        ),
+        2 => (aimed.clone(), weight)
+            .prop_map(|((worker, aim), weight)| Wanted::Reweight { worker, aim, weight }),
+        2 => aimed.clone().prop_map(|(worker, aim)| Wanted::Renew { worker, aim }),
+        1 => aimed.clone().prop_map(|(worker, aim)| Wanted::ExpireLease { worker, aim }),
         1 => aimed.prop_map(|(worker, aim)| Wanted::EndGrace { worker, aim }),
     ]
 }
@@ -119,6 +152,9 @@ fn of_others() -> impl Strategy<Value = Wanted> {
     prop_oneof![
         2 => select(&["r1", "r2", "r3", "r4"][..]).prop_map(start),
         3 => (host(), report()).prop_map(|(host, report)| Wanted::ReportHost { host, report }),
+        1 => (host(), busy_port()).prop_map(|(host, port)| Wanted::ReportBusyPort { host, port }),
+        1 => (host(), 0..10_000_u32).prop_map(|(host, drain_ms)| Wanted::DrainHost { host, drain_ms }),
+        1 => host().prop_map(|host| Wanted::RemoveHost { host }),
         2 => (session(), disconnect_cause())
             .prop_map(|(session, cause)| Wanted::CloseSession { session, cause }),
         1 => Just(Wanted::EndRejoin),
@@ -128,47 +164,6 @@ fn of_others() -> impl Strategy<Value = Wanted> {
 
 fn start(name: &str) -> Wanted {
     Wanted::StartReplica { replica: ReplicaId::new(name).expect("a valid name") }
-}
-
-pub(super) fn disconnect_cause() -> impl Strategy<Value = DisconnectCause> {
-    select(&[DisconnectCause::Closed, DisconnectCause::Silent][..])
-}
-
-pub(super) fn removal_cause() -> impl Strategy<Value = RemovalCause> {
-    select(vec![
-        RemovalCause::Deregistered,
-        RemovalCause::Exited(ExitStatus::Code(1)),
-        RemovalCause::Exited(ExitStatus::Signal(9)),
-        RemovalCause::Drained,
-        RemovalCause::Operator,
-    ])
-}
-
-pub(super) fn rejection() -> impl Strategy<Value = UpdateRejection> {
-    (select(&["envoy-1", "envoy-2"][..]), select(&["1-a", "2-b"][..])).prop_map(|(node, version)| {
-        UpdateRejection {
-            node: node.to_owned(),
-            type_url: crate::projection::resources::TypeUrl::Cluster.as_str().to_owned(),
-            names: vec!["web".to_owned()],
-            version: version.to_owned(),
-            message: "no such filter".to_owned(),
-        }
-    })
-}
-
-pub(super) fn locality() -> impl Strategy<Value = Locality> {
-    select(&["", "zone-a", "zone-b"][..])
-        .prop_map(|zone| Locality { zone: zone.to_owned(), ..Locality::default() })
-}
-
-/// Ranges of a few ports, so that they run out; addresses are each host's own, or shared by all.
-pub(super) fn report() -> impl Strategy<Value = HostReport> {
-    let range = (20_000..20_003_u16, 0..3_u16);
-    (1..5_u8, range, locality()).prop_map(|(last, (first, more), locality)| HostReport {
-        addresses: vec![IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))],
-        port_range: PortRange { first, last: first + more },
-        locality,
-    })
 }
 
 fn requests() -> impl Strategy<Value = Vec<PortRequest>> {
@@ -183,14 +178,6 @@ fn requests() -> impl Strategy<Value = Vec<PortRequest>> {
         };
         names.into_iter().zip(places).map(request).collect()
     })
-}
-
-pub(super) fn readiness() -> impl Strategy<Value = Readiness> {
-    select(&[Readiness::Assumed, Readiness::Reported][..])
-}
-
-pub(super) fn lease() -> impl Strategy<Value = Lease> {
-    select(&[0, 5_000][..]).prop_map(|disconnect_grace_ms| Lease::Session { disconnect_grace_ms })
 }
 
 fn registering() -> impl Strategy<Value = Registering> {

@@ -205,7 +205,7 @@ impl Life<'_> {
 pub(crate) fn report<'a>(events: &'a [Envelope], name: &HostName) -> Option<&'a HostReport> {
     let last = events.iter().rev().find_map(|envelope| match &envelope.event {
         Event::HostReported { host, report } if host == name => Some(Some(report)),
-        Event::HostRemoved { host } if host == name => Some(None),
+        Event::HostRemoved { host } if host == name && takes_out(events, host, envelope.offset) => Some(None),
         _ => None,
     });
     last.flatten()
@@ -215,10 +215,22 @@ pub(crate) fn report<'a>(events: &'a [Envelope], name: &HostName) -> Option<&'a 
 pub(crate) fn is_emptied(events: &[Envelope], name: &HostName) -> bool {
     let last = events.iter().rev().find_map(|envelope| match &envelope.event {
         Event::HostDraining { host, .. } if host == name => Some(true),
-        Event::HostRemoved { host } if host == name => Some(false),
+        Event::HostRemoved { host } if host == name && takes_out(events, host, envelope.offset) => {
+            Some(false)
+        }
         _ => None,
     });
     last == Some(true)
+}
+
+/// Whether a removal of the host there takes it out: it makes no sense while somebody lives on it.
+pub(crate) fn takes_out(events: &[Envelope], host: &HostName, offset: Offset) -> bool {
+    let there = |life: &Life<'_>| {
+        life.key.host == *host
+            && life.generation.offset() < offset
+            && life.ended.is_none_or(|(ended, _)| ended > offset)
+    };
+    !lives(events).iter().any(there)
 }
 
 /// Where a host stands.

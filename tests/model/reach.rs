@@ -46,15 +46,20 @@ fn steps_lead_to_every_event_and_every_refusal() {
     assert_eq!(
         Vec::from_iter(made),
         [
+            "HostDraining",
+            "HostRemoved",
             "HostReported",
+            "PortBusy",
             "ReplicaStarted",
             "UpdateRejected",
             "WorkerDisconnected",
             "WorkerDraining",
+            "WorkerHealthReported",
             "WorkerReady",
             "WorkerReconnected",
             "WorkerRegistered",
             "WorkerRemoved",
+            "WorkerReweighted",
             "WorkerUnready"
         ]
     );
@@ -63,10 +68,12 @@ fn steps_lead_to_every_event_and_every_refusal() {
         [
             "address_taken",
             "draining",
+            "host_draining",
             "invalid_argument",
             "port_taken",
             "ports_exhausted",
             "stale_generation",
+            "unknown_host",
             "unknown_worker"
         ]
     );
@@ -90,7 +97,8 @@ fn events_without_sense_lead_to_every_anomaly() {
             "another worker holds one of its addresses or ports",
             "no such worker lives",
             "the worker is draining",
-            "the worker's key is taken"
+            "the worker's key is taken",
+            "workers live on the host"
         ]
     );
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 
 use envoy_types::pb::envoy::config::cluster::v3::Cluster;
 use envoy_types::pb::envoy::config::core::v3::address::Address;
@@ -41,7 +42,7 @@ pub(crate) fn by_the_model(events: &[Envelope]) -> Told {
                 locality: own.unwrap_or_else(|| locality(events, &life.key.host)),
                 address,
                 health,
-                weight: registration.weight.map(std::num::NonZeroU32::get),
+                weight: life.weight().map(NonZeroU32::get),
             }));
         }
     }

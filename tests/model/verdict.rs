@@ -4,13 +4,18 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use foldplane::command::{Command, PortRequest, Registering, Rejection, RejectionCode};
-use foldplane::events::event::{Endpoint, EndpointAddress, Lease, PortRange, Registration, Verdict};
-use foldplane::events::{Envelope, Event, HostName, ReplicaId, Timestamp, WorkerKey, WorkerRef};
+use foldplane::events::event::{
+    Endpoint, EndpointAddress, HealthSource, Lease, PortRange, Registration, Verdict,
+};
+use foldplane::events::{Envelope, Event, HostName, ReplicaId, Timestamp, WorkerRef};
 
-use crate::dull::{Life, address, addresses, is_emptied, lives, living, report};
+use crate::dull::{Life, address, addresses, is_emptied, lives, living, report, takes_out};
 
 /// A port rests so long after its owner is gone (design: 30 s).
 const REST_MS: u64 = 30_000;
+
+/// A port on which a stranger was found is left alone so long (design: ten minutes).
+const BUSY_MS: u64 = 600_000;
 
 /// So many starts may go by without a sign of life.
 const STARTS_MISSED_MAX: usize = 3;
@@ -23,7 +28,7 @@ pub(crate) fn check(events: &[Envelope], command: &Command, now: Timestamp, answ
     if let Command::Register(wish) = command {
         return check_registering(events, wish, now, answer);
     }
-    let expected = expected(events, command);
+    let expected = expected(events, command, now);
     let given = answer.as_ref().map(|made| names(made)).map_err(|rejection| rejection.code);
     assert_eq!(given, expected, "{command:?}");
 }
@@ -32,7 +37,11 @@ fn names(events: &[Event]) -> Vec<&'static str> {
     events.iter().map(Event::name).collect()
 }
 
-fn expected(events: &[Envelope], command: &Command) -> Result<Vec<&'static str>, RejectionCode> {
+fn expected(
+    events: &[Envelope],
+    command: &Command,
+    now: Timestamp,
+) -> Result<Vec<&'static str>, RejectionCode> {
     let living = living(events);
     Ok(match command {
         Command::StartReplica { replica, .. } => start(events, replica),
@@ -75,20 +84,14 @@ fn expected(events: &[Envelope], command: &Command) -> Result<Vec<&'static str>,
         Command::Renew { worker } => renew(the(&living, worker)?)?,
         Command::ExpireLease { worker } => expire(the(&living, worker)),
         Command::ReportHealth { worker, source, verdict, reason } => {
-            let opinions = the(&living, worker)?.opinions();
-            let known = opinions.iter().find(|(known, _, _)| *known == source);
-            let well = *verdict == Verdict::Healthy;
-            let same = known.is_some_and(|(_, said, why)| said == verdict && (why == reason || well));
-            unless(same || (known.is_none() && well), "WorkerHealthReported")
+            report_health(the(&living, worker)?, source, *verdict, reason)
         }
         Command::Reweight { worker, weight } => {
             unless(the(&living, worker)?.weight() == *weight, "WorkerReweighted")
         }
         Command::ReportBusyPort { host, port } => {
-            let last = events.last().map(|envelope| &envelope.event);
-            let same = Event::PortBusy { host: host.clone(), port: port.get() };
             known_host(events, host)?;
-            unless(last == Some(&same), "PortBusy")
+            unless(rest(events, host, port.get()) == Some((now, BUSY_MS)), "PortBusy")
         }
         Command::DrainHost { host, .. } => drain_host(events, host)?,
         Command::RemoveHost { host } => remove_host(events, host),
@@ -158,6 +161,19 @@ fn expire(life: Result<&Life<'_>, RejectionCode>) -> Vec<&'static str> {
     unless(!life.is_ok_and(Life::is_renewed), "WorkerRemoved")
 }
 
+fn report_health(
+    life: &Life<'_>,
+    source: &HealthSource,
+    verdict: Verdict,
+    reason: &str,
+) -> Vec<&'static str> {
+    let opinions = life.opinions();
+    let known = opinions.iter().find(|(known, _, _)| *known == source);
+    let well = verdict == Verdict::Healthy;
+    let same = known.is_some_and(|(_, said, why)| *said == verdict && (*why == reason || well));
+    unless(same || (known.is_none() && well), "WorkerHealthReported")
+}
+
 fn end_of_connection(life: &Life<'_>) -> &'static str {
     match life.registration.lease {
         Lease::Session { disconnect_grace_ms: 0 } => "WorkerRemoved",
@@ -184,6 +200,8 @@ struct Ports<'a> {
     held_by_others: BTreeSet<u16>,
     /// Held by this worker, by name.
     own: Vec<(&'a str, u16)>,
+    /// Those of them on which no stranger was found.
+    rested: Vec<(&'a str, u16)>,
     /// In the host's range, held by nobody, rested, and not asked for by number.
     free: BTreeSet<u16>,
 }
@@ -199,12 +217,16 @@ impl<'a> Ports<'a> {
             .flat_map(|life| life.registration.endpoints.iter().zip(addresses(life.registration)))
             .map(|(endpoint, address)| (endpoint.port.as_str(), address.port()))
             .collect();
+        let rested =
+            own.iter().copied().filter(|(_, number)| !rests(events, &wish.worker.host, *number, now));
+        let rested = rested.collect();
         let fixed =
             wish.ports.iter().filter_map(|request| request.number).map(|number| number.get()).collect();
-        let mut ports = Self { fixed, held_by_others, own, free: BTreeSet::new() };
+        let mut ports = Self { fixed, held_by_others, own, rested, free: BTreeSet::new() };
         let PortRange { first, last } =
             report(events, &wish.worker.host).map_or(PortRange::default(), |report| report.port_range);
-        let free = (first..=last).filter(|n| !ports.is_used(*n) && !rests(&lives, &wish.worker, *n, now));
+        let free =
+            (first..=last).filter(|n| !ports.is_used(*n) && !rests(events, &wish.worker.host, *n, now));
         ports.free = free.collect();
         ports
     }
@@ -217,7 +239,7 @@ impl<'a> Ports<'a> {
 
     /// The number that the worker keeps for a port that may be any.
     fn kept(&self, request: &PortRequest) -> Option<u16> {
-        let own = self.own.iter().find(|(name, _)| *name == request.name.as_str());
+        let own = self.rested.iter().find(|(name, _)| *name == request.name.as_str());
         own.map(|(_, number)| *number).filter(|number| !self.fixed.contains(number))
     }
 
@@ -227,11 +249,31 @@ impl<'a> Ports<'a> {
     }
 }
 
-fn rests(lives: &[Life<'_>], key: &WorkerKey, number: u16, now: Timestamp) -> bool {
-    let on_host = lives.iter().filter(|life| life.key.host == key.host);
-    let had = on_host.filter(|life| addresses(life.registration).any(|address| address.port() == number));
-    let ends = had.filter_map(|life| life.ended);
-    ends.max().is_some_and(|(_, at)| now.as_millis() - at.as_millis() < REST_MS)
+fn rests(events: &[Envelope], host: &HostName, number: u16, now: Timestamp) -> bool {
+    // A time in the future means that the clock was set back.
+    rest(events, host, number).is_some_and(|(since, for_ms)| {
+        now.as_millis().checked_sub(since.as_millis()).is_some_and(|rested| rested < for_ms)
+    })
+}
+
+/// Since when a port rests, and for how long: what happened to it last, since it or its host was given away.
+fn rest(events: &[Envelope], host: &HostName, number: u16) -> Option<(Timestamp, u64)> {
+    let lives = lives(events);
+    let had = lives.iter().filter(|life| {
+        life.key.host == *host && addresses(life.registration).any(|address| address.port() == number)
+    });
+    let lent = had.clone().map(|life| (life.generation.offset(), None));
+    let released = had.filter_map(|life| life.ended).map(|(offset, at)| (offset, Some((at, REST_MS))));
+    let told = events.iter().filter_map(|envelope| match &envelope.event {
+        Event::PortBusy { host: of, port } if of == host && *port == number => {
+            Some((envelope.offset, Some((envelope.recorded_at, BUSY_MS))))
+        }
+        Event::HostRemoved { host: gone } if gone == host && takes_out(events, host, envelope.offset) => {
+            Some((envelope.offset, None))
+        }
+        _ => None,
+    });
+    lent.chain(released).chain(told).max_by_key(|(offset, _)| *offset).and_then(|(_, rest)| rest)
 }
 
 #[track_caller]

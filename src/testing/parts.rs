@@ -1,0 +1,82 @@
+//! What events and wishes are made of.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU16;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::names::port;
+use crate::events::event::{
+    DisconnectCause, ExitStatus, HealthSource, HostReport, Lease, Locality, PortRange, Readiness,
+    RemovalCause, UpdateRejection, Verdict,
+};
+use crate::projection::resources::TypeUrl;
+
+pub(super) fn reason() -> impl Strategy<Value = String> {
+    select(&["full", "no database"][..]).prop_map(str::to_owned)
+}
+
+pub(super) fn health_source() -> impl Strategy<Value = HealthSource> {
+    prop_oneof![Just(HealthSource::Worker), Just(HealthSource::Memory), port().prop_map(HealthSource::Custom),]
+}
+
+pub(super) fn verdict() -> impl Strategy<Value = Verdict> {
+    select(&[Verdict::Healthy, Verdict::Degraded, Verdict::Unhealthy][..])
+}
+
+/// One of the few ports that hosts lend.
+pub(super) fn busy_port() -> impl Strategy<Value = NonZeroU16> {
+    (20_000..20_004_u16).prop_filter_map("never zero", NonZeroU16::new)
+}
+
+pub(super) fn disconnect_cause() -> impl Strategy<Value = DisconnectCause> {
+    select(&[DisconnectCause::Closed, DisconnectCause::Silent][..])
+}
+
+pub(super) fn removal_cause() -> impl Strategy<Value = RemovalCause> {
+    select(vec![
+        RemovalCause::Deregistered,
+        RemovalCause::Exited(ExitStatus::Code(1)),
+        RemovalCause::Exited(ExitStatus::Signal(9)),
+        RemovalCause::Drained,
+        RemovalCause::Operator,
+    ])
+}
+
+pub(super) fn rejection() -> impl Strategy<Value = UpdateRejection> {
+    (select(&["envoy-1", "envoy-2"][..]), select(&["1-a", "2-b"][..])).prop_map(|(node, version)| {
+        UpdateRejection {
+            node: node.to_owned(),
+            type_url: TypeUrl::Cluster.as_str().to_owned(),
+            names: vec!["web".to_owned()],
+            version: version.to_owned(),
+            message: "no such filter".to_owned(),
+        }
+    })
+}
+
+pub(super) fn locality() -> impl Strategy<Value = Locality> {
+    select(&["", "zone-a", "zone-b"][..])
+        .prop_map(|zone| Locality { zone: zone.to_owned(), ..Locality::default() })
+}
+
+/// Ranges of a few ports, so that they run out; addresses are each host's own, or shared by all.
+pub(super) fn report() -> impl Strategy<Value = HostReport> {
+    let range = (20_000..20_003_u16, 0..3_u16);
+    (1..5_u8, range, locality()).prop_map(|(last, (first, more), locality)| HostReport {
+        addresses: vec![IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))],
+        port_range: PortRange { first, last: first + more },
+        locality,
+    })
+}
+
+pub(super) fn readiness() -> impl Strategy<Value = Readiness> {
+    select(&[Readiness::Assumed, Readiness::Reported][..])
+}
+
+pub(super) fn lease() -> impl Strategy<Value = Lease> {
+    let session = |disconnect_grace_ms| Lease::Session { disconnect_grace_ms };
+    let ttl = |ttl_ms| Lease::Ttl { ttl_ms };
+    select(vec![session(0), session(5_000), session(0), session(5_000), ttl(1_000), ttl(20_000)])
+}
