@@ -5,11 +5,14 @@ mod events;
 mod health;
 pub mod hosts;
 mod lists;
+mod min_offset;
 pub mod proxies;
 pub mod views;
+pub mod wait;
 
 use axum::Router;
 use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, post};
 
 use crate::engine::Handle;
@@ -39,7 +42,9 @@ pub fn router(sources: Sources) -> Router {
         .route("/v1/hosts/{host}/drain", post(hosts::drain))
         .route("/v1/state", get(lists::state))
         .route("/v1/events", get(events::events))
+        .route("/v1/wait", get(wait::wait))
         .fallback(unknown)
+        .layer(from_fn_with_state(sources.clone(), min_offset::wait))
         .with_state(sources)
 }
 
@@ -48,6 +53,6 @@ async fn unknown(uri: axum::http::Uri) -> Problem {
         StatusCode::NOT_FOUND,
         "not_found",
         format!("there is nothing at {}", uri.path()),
-        "the lists are /v1/services, /v1/workers, /v1/endpoints, /v1/hosts, /v1/proxies, /v1/state and /v1/events",
+        "the lists are /v1/services, /v1/workers, /v1/endpoints, /v1/hosts, /v1/proxies, /v1/state and /v1/events; /v1/wait waits for them",
     )
 }

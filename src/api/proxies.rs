@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::projection::resources::TypeUrl;
 use crate::xds::Ledger;
-use crate::xds::ledger::{Served, StreamStatus, TypeStatus, Variant};
+use crate::xds::ledger::{Rejection, Served, StreamStatus, TypeStatus, Variant};
 
 /// One open stream of a proxy or gRPC client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +57,18 @@ pub struct RejectedView {
     pub message: String,
 }
 
+impl RejectedView {
+    /// A refusal as people read it.
+    #[must_use]
+    pub fn of(rejection: &Rejection) -> Self {
+        Self {
+            version: rejection.version.to_string(),
+            names: rejection.names.iter().map(ToString::to_string).collect(),
+            message: rejection.message.as_ref().to_owned(),
+        }
+    }
+}
+
 /// Every open stream, by node, then by age.
 #[must_use]
 pub fn views(ledger: &Ledger) -> Vec<ProxyView> {
@@ -90,10 +102,6 @@ fn type_view(type_url: TypeUrl, status: &TypeStatus) -> ProxyTypeView {
         names: status.subscription.names().iter().map(ToString::to_string).collect(),
         sent: status.sent.map(|version| version.to_string()),
         acked: status.acked.map(|version| version.to_string()),
-        rejected: status.rejection.as_ref().map(|rejection| RejectedView {
-            version: rejection.version.to_string(),
-            names: rejection.names.iter().map(ToString::to_string).collect(),
-            message: rejection.message.as_ref().to_owned(),
-        }),
+        rejected: status.rejection.as_ref().map(RejectedView::of),
     }
 }

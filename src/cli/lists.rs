@@ -5,6 +5,7 @@ use super::out::{Format, json, lines, table};
 use crate::api::hosts::HostView;
 use crate::api::proxies::{ProxyTypeView, ProxyView};
 use crate::api::views::{EndpointView, Listing, ServiceView, WorkerView};
+use crate::api::wait::{BehindTypeView, BehindView, WaitView};
 
 pub(super) fn services(listing: &Listing<ServiceView>, format: Format) -> Result<String, Failure> {
     Ok(match format {
@@ -155,6 +156,40 @@ pub(super) fn proxies(listing: &Listing<ProxyView>, format: Format) -> Result<St
             ),
         ),
     })
+}
+
+/// The offset when everybody has it; else one line a type of a stream that lacks something.
+pub(super) fn wait(view: &WaitView, format: Format) -> Result<String, Failure> {
+    let rows = || view.streams.iter().flat_map(lacks);
+    Ok(match format {
+        Format::Json => json(view)?,
+        Format::Text => lines(view.streams.iter().map(|stream| &stream.node)),
+        Format::Table | Format::Wide if view.streams.is_empty() && view.outcome == "reached" => {
+            format!("@{} on {} streams\n", view.offset, view.reached)
+        }
+        Format::Table | Format::Wide if view.streams.is_empty() => String::new(),
+        Format::Table | Format::Wide => {
+            table(["NODE", "PEER", "LAG", "TYPE", "STATE", "HOLDS", "SHOULD", "WHY"], rows())
+        }
+    })
+}
+
+fn lacks(stream: &BehindView) -> Vec<[String; 8]> {
+    let (node, peer) = (stream.node.clone(), stream.peer.clone().unwrap_or_default());
+    let row = |of_type: Option<&BehindTypeView>| {
+        let why = of_type.and_then(|of_type| of_type.rejected.as_ref()).map(|why| why.message.clone());
+        [
+            node.clone(),
+            peer.clone(),
+            stream.lag.to_string(),
+            of_type.map(|of_type| of_type.r#type.clone()).unwrap_or_default(),
+            of_type.map_or_else(|| "silent".to_owned(), |of_type| of_type.state.clone()),
+            of_type.and_then(|of_type| of_type.held.clone()).unwrap_or_default(),
+            of_type.map(|of_type| of_type.wanted.clone()).unwrap_or_default(),
+            why.unwrap_or_default(),
+        ]
+    };
+    if stream.types.is_empty() { vec![row(None)] } else { stream.types.iter().map(Some).map(row).collect() }
 }
 
 fn name(worker: &WorkerView) -> String {

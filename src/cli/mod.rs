@@ -13,10 +13,12 @@ mod launch;
 mod lists;
 mod log;
 mod out;
+mod quantity;
 mod replay;
 mod run;
 mod serve;
 mod source;
+mod wait;
 
 use std::process::ExitCode;
 
@@ -62,6 +64,7 @@ enum Command {
     Host(host::HostCommand),
     Log(log::Log),
     Replay(replay::Replay),
+    Wait(wait::Wait),
 }
 
 /// Runs the program with the process's arguments.
@@ -79,6 +82,7 @@ pub fn main() -> ExitCode {
         Command::Get(get) => get.run(),
         Command::Log(log) => log.run(),
         Command::Replay(replay) => replay.run(),
+        Command::Wait(wait) => wait.run(),
     };
     match done {
         Ok(()) => Exit::Done.into(),

@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::quantity::{size_bytes, time_ms};
 use super::{Failure, block_on, out};
 use crate::config::{API_ADDRESS_DEFAULT, Config, Exposure, XDS_ADDRESS_DEFAULT, default_data_dir};
 use crate::events::log::Retention;
@@ -43,7 +44,7 @@ pub(super) struct Serve {
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     rejoin_grace: u32,
     /// Let events older than this go, such as 30d or 12h [default: keep all]
-    #[arg(long, value_name = "TIME", value_parser = age_ms)]
+    #[arg(long, value_name = "TIME", value_parser = time_ms)]
     retain_age: Option<u64>,
     /// Let the oldest events go while the log takes more than this, such as 10GiB [default: keep all]
     #[arg(long, value_name = "SIZE", value_parser = size_bytes)]
@@ -83,22 +84,6 @@ impl Serve {
         let all: Vec<String> = faults.iter().map(ToString::to_string).collect();
         Err(Failure::usage(all.join("\n       ")))
     }
-}
-
-fn age_ms(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 4] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)];
-    quantity(text, UNITS).ok_or_else(|| "write a time such as 30d, 12h or 90m".to_owned())
-}
-
-fn size_bytes(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    quantity(text, UNITS).ok_or_else(|| "write a size such as 500MiB or 10GiB".to_owned())
-}
-
-/// A whole number and its unit.
-fn quantity(text: &str, units: [(&str, u64); 4]) -> Option<u64> {
-    let (number, unit) = units.into_iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
-    number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 fn bind(door: &str, address: SocketAddr) -> Result<TcpListener, Failure> {

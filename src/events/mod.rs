@@ -10,12 +10,14 @@ pub mod log;
 mod chain;
 mod describe;
 mod envelope;
+mod glob;
 mod offset;
 mod parts;
 
 pub use chain::{ChainHash, Head, InvalidChainHash};
 pub use envelope::{Actor, CorrelationId, Envelope, Timestamp};
 pub use event::Event;
+pub use glob::{Glob, InvalidGlob};
 pub use id::{
     HostName, InvalidName, PortName, ReplicaId, ServiceName, SessionId, WorkerId, WorkerKey, WorkerRef,
 };

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::node::Node;
-use super::protocol::{Machine, Rejection, StreamId};
-pub use super::protocol::{Served, TypeStatus, Variant};
+use super::protocol::{Machine, StreamId};
+pub use super::protocol::{Rejection, Served, TypeStatus, Variant};
 use crate::events::event::UpdateRejection;
 use crate::events::{Offset, Timestamp};
 use crate::projection::resources::{Resources, TypeUrl};
@@ -222,9 +222,7 @@ impl Entry {
             }
         }
         status.seen = Arc::clone(machine.seen());
-        if let Some(settled) = machine.settled() {
-            status.settled = settled;
-        }
+        status.settled = machine.settled();
         drop(status);
         self.ledger.touch();
     }

@@ -9,9 +9,11 @@ pub mod ledger;
 pub mod node;
 pub mod protocol;
 
+mod progress;
 mod service;
 mod wire;
 
 pub use ledger::Ledger;
 pub use node::Node;
+pub use progress::{Progress, Standing};
 pub use service::{Limits, router, router_with_limits};

@@ -24,3 +24,4 @@ mod replay;
 mod rest;
 mod restarts;
 mod seed;
+mod wait;

@@ -187,7 +187,7 @@ impl Run {
         self.world.change(&good);
         self.calm();
         assert_eq!(self.client.differences(&self.world.resources), Vec::<String>::new());
-        assert_eq!(self.machine.settled(), Some(self.world.resources.offset()));
+        assert_eq!(self.machine.settled(), self.world.resources.offset());
         let said = self.nonces.len();
         self.now += Duration::from_secs(1000);
         self.send();

@@ -27,6 +27,7 @@ mod load;
 mod order;
 mod pushing;
 mod refusals;
+mod standing;
 mod wildcard;
 mod wire;
 mod with_envoy;

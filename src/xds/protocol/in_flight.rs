@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::response::Response;
+use crate::events::Offset;
 use crate::projection::resources::{Resource, ResourceName, Version};
 
 /// How long one unanswered response holds back the next of its type (xds-rules 17), and how long a removal waits for
@@ -58,25 +59,34 @@ pub(super) struct InFlight {
 struct Sent {
     response: Arc<Response>,
     at: Duration,
+    completes: Option<Offset>,
+}
+
+/// A response that the client has answered.
+#[derive(Clone, Debug)]
+pub(super) struct Answered {
+    pub(super) response: Arc<Response>,
+    /// The offset up to which the client knows everything when it has this response; nothing when more was owed.
+    pub(super) completes: Option<Offset>,
 }
 
 impl InFlight {
-    pub(super) fn push(&mut self, response: Arc<Response>, now: Duration) {
+    pub(super) fn push(&mut self, response: Arc<Response>, completes: Option<Offset>, now: Duration) {
         if self.sent.len() == REMEMBERED_MAX {
             self.sent.pop_front();
         }
         self.since.get_or_insert(now);
-        self.sent.push_back(Sent { response, at: now });
+        self.sent.push_back(Sent { response, at: now, completes });
     }
 
     /// The response that this nonce answers, if it is one of these. Earlier ones count as answered with it: Envoy
     /// answers only the last of several that it got while clusters were warming.
-    pub(super) fn answer(&mut self, nonce: &str) -> Option<Arc<Response>> {
+    pub(super) fn answer(&mut self, nonce: &str) -> Option<Answered> {
         let place = self.sent.iter().position(|sent| sent.response.nonce == nonce)?;
-        let answered = self.sent.drain(..=place).next_back()?.response;
+        let Sent { response, completes, .. } = self.sent.drain(..=place).next_back()?;
         self.since = self.sent.front().map(|sent| sent.at);
-        self.answered = Some(answered.nonce.clone());
-        Some(answered)
+        self.answered = Some(response.nonce.clone());
+        Some(Answered { response, completes })
     }
 
     /// Whether this nonce was answered before and nothing was sent since.

@@ -129,6 +129,7 @@ impl Machine {
         let asks_again = self.asks_again(type_url, request);
         let seen = Arc::clone(&self.seen);
         let state = self.state_mut(type_url);
+        state.keep_place(seen.offset());
         let verdict = state.answer(&request.nonce, request.error.as_deref(), seen.of(type_url), now);
         let entered = state.ask(&request.names, seen.of(type_url), now);
         if asks_again && entered == 0 {
@@ -173,7 +174,7 @@ impl Machine {
     #[must_use]
     pub fn status(&self, type_url: TypeUrl) -> Option<TypeStatus> {
         let state = self.state(type_url);
-        state.is_asked().then(|| state.status())
+        state.is_asked().then(|| state.status(self.seen.offset()))
     }
 
     /// The newest resources that this stream has taken in.
@@ -182,10 +183,12 @@ impl Machine {
         &self.seen
     }
 
-    /// The offset up to which the client has answered for everything that concerns it, when that is all.
+    /// The offset up to which the client has answered for everything that concerns it.
     #[must_use]
-    pub fn settled(&self) -> Option<Offset> {
-        self.states.iter().all(TypeState::is_settled).then(|| self.seen.offset())
+    pub fn settled(&self) -> Offset {
+        let seen = self.seen.offset();
+        let asked = self.states.iter().filter(|state| state.is_asked());
+        asked.map(|state| state.settled(seen)).min().unwrap_or(seen)
     }
 
     /// Takes in newer resources. Older ones are ignored: a stream never goes back (xds-rules 19).
@@ -197,6 +200,7 @@ impl Machine {
         for type_url in TypeUrl::ALL {
             let state = self.state_mut(type_url);
             if state.is_asked() {
+                state.keep_place(old.offset());
                 state.observe(old.of(type_url), resources.of(type_url), now);
             }
         }
@@ -246,7 +250,9 @@ impl Machine {
         let nonce = self.nonce();
         let type_url_sent = ResponseType::Served(type_url);
         let response = Arc::new(Response { type_url: type_url_sent, nonce, version, resources, removed });
-        self.state_mut(type_url).in_flight.push(Arc::clone(&response), now);
+        let state = self.state_mut(type_url);
+        let completes = state.owed.is_empty().then(|| seen.offset());
+        state.in_flight.push(Arc::clone(&response), completes, now);
         Some(response)
     }
 

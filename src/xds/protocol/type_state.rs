@@ -7,12 +7,13 @@ use std::time::Duration;
 use imbl::{OrdMap, OrdSet};
 
 use super::draft::{Draft, Pieces, Shape};
-use super::in_flight::{InFlight, Rejection};
+use super::in_flight::{Answered, InFlight, Rejection};
 use super::machine::{Variant, Verdict};
 use super::owed::{Leaving, Owed, Release};
 use super::request::Names;
 use super::response::Response;
 use super::subscription::{Edited, Subscription, WildcardEdit};
+use crate::events::Offset;
 use crate::projection::resources::{Change, ResourceName, ResourceSet, TypeUrl, Version};
 
 /// How one type stands on one stream. Cheap to clone.
@@ -32,6 +33,20 @@ pub struct TypeStatus {
     pub owed: OrdSet<ResourceName>,
     /// The newest response that it has not answered.
     pub in_flight: Option<Arc<Response>>,
+    /// Up to this offset it has answered for everything that concerns it, whether it liked it or not.
+    pub settled: Offset,
+    /// Up to this offset it has accepted everything that concerns it.
+    pub accepted: Offset,
+}
+
+impl TypeStatus {
+    /// Nothing up to `offset` is owed or unanswered.
+    fn settle(&mut self, offset: Offset) {
+        self.settled = self.settled.max(offset);
+        if self.rejected.is_empty() {
+            self.accepted = self.accepted.max(offset);
+        }
+    }
 }
 
 /// Whether the client asked for this type at all.
@@ -71,11 +86,28 @@ impl TypeState {
         &self.status.subscription
     }
 
-    pub(super) fn status(&self) -> TypeStatus {
-        TypeStatus {
+    /// How it stands, when it has taken in the resources of `seen`.
+    pub(super) fn status(&self, seen: Offset) -> TypeStatus {
+        let mut status = TypeStatus {
             owed: self.owed.names().clone(),
             in_flight: self.in_flight.newest().cloned(),
             ..self.status.clone()
+        };
+        if self.is_settled() {
+            status.settle(seen);
+        }
+        status
+    }
+
+    /// Up to this offset it has answered for everything, when it has taken in the resources of `seen`.
+    pub(super) fn settled(&self, seen: Offset) -> Offset {
+        if self.is_settled() { seen } else { self.status.settled }
+    }
+
+    /// Remembers how far the client is with the resources of `seen`, before anything new becomes due.
+    pub(super) fn keep_place(&mut self, seen: Offset) {
+        if self.is_asked() && self.is_settled() {
+            self.status.settle(seen);
         }
     }
 
@@ -123,9 +155,13 @@ impl TypeState {
         world: &ResourceSet,
         now: Duration,
     ) -> Option<Verdict> {
-        let response = self.in_flight.answer(nonce)?;
+        let Answered { response, completes } = self.in_flight.answer(nonce)?;
         Some(match error {
-            None => self.accept(&response),
+            None => {
+                let verdict = self.accept(&response);
+                self.status.settle(completes.unwrap_or_default());
+                verdict
+            }
             Some(message) => self.reject(&response, message, world, now),
         })
     }
