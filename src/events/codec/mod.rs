@@ -3,6 +3,8 @@
 mod block;
 mod body;
 mod frame;
+mod mark;
+mod tail;
 
 pub use block::{
     BLOCK_BYTES_MAX, BLOCK_FORMAT, Block, BlockBuilder, BlockError, BlockView, Bodies, encode_blocks,
@@ -11,3 +13,5 @@ pub use body::{
     Body, BodyError, EVENT_BYTES_MAX, SCHEMA_NEWEST, SCHEMA_OLDEST, check_size, decode_body, encode_body,
 };
 pub use frame::{FrameError, FrameKind, open_frame, seal_frame};
+pub use mark::{Mark, SLOT_BYTES};
+pub use tail::{Tail, TailError};

@@ -19,7 +19,7 @@ pub use lines::{LINES_FORMAT, LinesError, export, import};
 pub use memory::{MemoryFaults, MemoryLog, StoreHealth};
 pub use sled::{
     Finding, LogCopy, OfflineLog, Retention, SledLog, SledOptions, Verification, copy_log, open_reader,
-    verify,
+    relieves, verify,
 };
 
 /// Events in order, each read or the reason why it cannot be.

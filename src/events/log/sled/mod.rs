@@ -26,13 +26,14 @@ pub use self::copy::{LogCopy, copy_log};
 use self::folder::{Access, FolderLock};
 pub use self::offline::{OfflineLog, open_reader};
 use self::reader::Shared;
+pub use self::reserve::relieves;
 use self::reserve::{Reserve, is_full_disk};
 pub use self::retention::Retention;
 use self::segment::{Header, Segment};
 pub use self::verify::{Finding, Verification, verify};
-use self::witness::{Durability, Mark, Witness};
+use self::witness::{Durability, Witness};
 use super::{Checkpoints, EventLog, Events, LogError, LogReader, check_follows};
-use crate::events::codec::{Block, encode_blocks};
+use crate::events::codec::{Block, Mark, encode_blocks};
 use crate::events::{Envelope, Head, Offset, Timestamp};
 
 /// How the log uses its disk and memory.

@@ -12,8 +12,9 @@ use super::reader::Shared;
 use super::reserve::Reserve;
 use super::row;
 use super::segment::{Header, Segment, folder_name};
-use super::witness::{self, Durability, Mark, WITNESS_FILE, Witness};
+use super::witness::{self, Durability, WITNESS_FILE, Witness};
 use super::{SledLog, SledOptions, WriterState};
+use crate::events::codec::{Mark, Tail, TailError};
 use crate::events::{Head, Offset, Timestamp};
 
 pub(super) fn open(dir: &Path, options: SledOptions) -> Result<SledLog, LogError> {
@@ -98,40 +99,28 @@ pub(super) fn verify_tail(segment: &Segment, acknowledged: Head) -> Result<Head,
         let detail = format_args!("the witness ends at {acknowledged}, before this segment");
         return Err(LogError::damaged(segment.path(), detail));
     }
-    let mut head = before_block_of(segment, acknowledged.offset)?;
-    let mut witnessed = (head.offset == acknowledged.offset).then_some(head);
+    let mut tail = Tail::after(before_block_of(segment, acknowledged.offset)?, acknowledged);
     loop {
         const BLOCKS_AT_ONCE: usize = 64;
-        let blocks = segment.blocks_from(head.offset.next(), BLOCKS_AT_ONCE)?;
+        let blocks = segment.blocks_from(tail.head().offset.next(), BLOCKS_AT_ONCE)?;
         let Some(_) = blocks.last() else { break };
         for (key, bytes) in blocks {
             let block = parse(segment, key, &bytes)?;
-            block.check_link(head).map_err(|error| at(segment, key, &error))?;
-            for body in block.bodies().flatten() {
-                head = head.link(block.schema(), body);
-                witnessed = witnessed.or((head.offset == acknowledged.offset).then_some(head));
-            }
+            tail.take(&block).map_err(|error| at(segment, key, &error))?;
         }
     }
-    match witnessed {
-        None => Err(vanished(segment, head, acknowledged)),
-        Some(found) if found != acknowledged => {
-            let detail = format_args!(
-                "other events were acknowledged: the witness has {acknowledged}, here is {found}"
-            );
-            Err(LogError::damaged(segment.path(), detail))
-        }
-        Some(_) => Ok(head),
-    }
+    tail.end().map_err(|error| match error {
+        TailError::Vanished { found, acknowledged } => vanished(segment, found, acknowledged),
+        TailError::Altered { .. } => LogError::damaged(segment.path(), error),
+    })
 }
 
 /// Acknowledged events are not there any more.
 pub(super) fn vanished(segment: &Segment, found: Head, acknowledged: Head) -> LogError {
-    let (found, acknowledged) = (found.offset, acknowledged.offset);
+    let lost = TailError::Vanished { found, acknowledged };
     let detail = format_args!(
-        "events up to {acknowledged} were acknowledged, but the log ends at {found}; \
-         `foldplane log verify` shows what is left, `foldplane log repair --truncate-from {}` makes a copy without the rest",
-        found.next()
+        "{lost}; `foldplane log verify` shows what is left, `foldplane log repair --truncate-from {}` makes a copy without the rest",
+        found.offset.next()
     );
     LogError::damaged(segment.path(), detail)
 }

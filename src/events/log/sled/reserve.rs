@@ -100,7 +100,8 @@ impl Reserve {
 }
 
 /// Whether an event takes something out of service: what has to be recorded even on a full disk.
-fn relieves(event: &Event) -> bool {
+#[must_use]
+pub fn relieves(event: &Event) -> bool {
     match event {
         Event::WorkerUnready { .. }
         | Event::WorkerDraining { .. }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::super::LogError;
 use super::super::files::store;
 use super::segment::{self, Header, REMOVED, folder_name};
-use super::witness::Mark;
 use crate::events::Offset;
+use crate::events::codec::Mark;
 
 /// What lies in the folder of segments.
 #[derive(Debug, Default)]

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::super::LogError;
 use super::offline;
 use super::walk::{self, Step};
-use super::witness::{self, Mark};
-use crate::events::codec::decode_body;
+use super::witness;
+use crate::events::codec::{Mark, decode_body};
 use crate::events::{Envelope, Head, Offset};
 
 /// One thing that is wrong.

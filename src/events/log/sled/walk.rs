@@ -7,8 +7,7 @@ use super::blocks::{at, missing, parse};
 use super::folder::{self, Access};
 use super::row::{self, Row};
 use super::segment::{Header, Segment};
-use super::witness::Mark;
-use crate::events::codec::BlockError;
+use crate::events::codec::{BlockError, Mark};
 use crate::events::{Head, Offset};
 
 /// How many blocks are held at once: some 2 MB at most.
