@@ -58,6 +58,8 @@ struct Stream {
     refused: bool,
     /// What it refused in a response of one resource: the version of the set, and that of the resource.
     refused_alone: BTreeMap<(TypeUrl, String), (Version, Version)>,
+    /// The whole sets that it refused: their versions, and those of their members.
+    refused_sets: BTreeSet<(Version, Vec<Version>)>,
 }
 
 impl Client {
@@ -162,9 +164,10 @@ impl Client {
         let newest = stream.newest.entry(type_url).or_default();
         assert!(*newest <= offset, "{type_url} went back from {newest} to {offset}");
         *newest = offset;
-        // xds-rules 18. A whole set may be sent once more, without what is gone: the rest may be good without it.
-        let is_whole = self.variant == Variant::Sotw && type_url == TypeUrl::Cluster;
-        if let ([resource], false) = (response.resources.as_slice(), is_whole) {
+        // xds-rules 18
+        if self.variant == Variant::Sotw && type_url == TypeUrl::Cluster {
+            assert!(!stream.refused_sets.contains(&set(response)), "sent again: {response:?}");
+        } else if let [resource] = response.resources.as_slice() {
             let refused = stream.refused_alone.get(&(type_url, resource.name.to_string()));
             assert_ne!(refused, Some(&(response.version, resource.version)), "sent again: {response:?}");
         }
@@ -180,6 +183,9 @@ impl Client {
         self.stream.nonces.insert(type_url, response.nonce.clone());
         let error = (answer == Answer::Refuse).then(|| "refused".to_owned());
         self.stream.refused |= error.is_some();
+        if error.is_some() && self.variant == Variant::Sotw && type_url == TypeUrl::Cluster {
+            self.stream.refused_sets.insert(set(response));
+        }
         if let (Answer::Refuse, [resource]) = (answer, response.resources.as_slice()) {
             let versions = (response.version, resource.version);
             self.stream.refused_alone.insert((type_url, resource.name.to_string()), versions);
@@ -263,6 +269,11 @@ impl Client {
         let request = Request { type_url: type_url.as_str().to_owned(), nonce, error: None, names };
         self.machine.on_request(&request, resources, now).expect("a well-formed message");
     }
+}
+
+/// What tells one whole set from another.
+fn set(response: &Response) -> (Version, Vec<Version>) {
+    (response.version, response.resources.iter().map(|resource| resource.version).collect())
 }
 
 /// What every such client must hold in the end, by type and name.

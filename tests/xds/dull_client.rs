@@ -88,8 +88,12 @@ impl DullClient {
         let ResponseType::Served(type_url) = response.type_url else { panic!("an unserved type") };
         let interest = self.interests.get_mut(&type_url).unwrap();
         interest.nonce.clone_from(&response.nonce);
-        if response.resources.iter().any(|resource| is_bad(world, resource)) {
-            return self.say(type_url, Edit::default(), Some("bad".to_owned()));
+        let bad = response.resources.iter().filter(|resource| is_bad(world, resource));
+        let bad: Vec<_> = bad.map(|resource| resource.name.to_string()).collect();
+        if !bad.is_empty() {
+            // Some clients say which, some do not.
+            let reason = if response.nonce.ends_with('1') { "bad".to_owned() } else { bad.join(", ") };
+            return self.say(type_url, Edit::default(), Some(reason));
         }
         let whole = self.variant == Variant::Sotw && type_url.has_wildcard();
         if whole {

@@ -6,7 +6,7 @@
 //! ask cds +web -old             delta edits it
 //! ask cds web n=0               with the nonce of another response; `n=` for none
 //! ask cds +web known web old~   what a delta client holds from before; `~` in an old version
-//! ack cds      nack cds REASON  the answer to the newest response of a type
+//! ack cds      nack cds REASON  the answer to the newest response of a type; `nack cds n=1 REASON` to another
 //! auto                          from here on every response is accepted at once
 //! wait 5                        seconds pass
 //! ```
@@ -95,10 +95,16 @@ impl Player {
         match verb {
             "change" => self.world.change(rest),
             "ask" => self.ask(rest),
-            "ack" => self.answer(rest, None),
+            "ack" => self.answer(rest, None, None),
             "nack" => {
-                let (type_url, reason) = rest.split_once(' ').unwrap_or((rest, "bad"));
-                self.answer(type_url, Some(reason.to_owned()));
+                let (short, reason) = rest.split_once(' ').unwrap_or((rest, "bad"));
+                let (number, reason) = match reason.strip_prefix("n=") {
+                    Some(text) => {
+                        text.split_once(' ').map(|(number, reason)| (Some(number), reason)).unwrap()
+                    }
+                    None => (None, reason),
+                };
+                self.answer(short, number, Some(reason.to_owned()));
             }
             "auto" => self.answers = Answers::Auto,
             "wait" => self.now += Duration::from_secs(rest.parse().unwrap()),
@@ -151,9 +157,12 @@ impl Player {
         Edit { subscribe: with('+'), unsubscribe: with('-'), known: known.collect() }
     }
 
-    fn answer(&mut self, short: &str, error: Option<String>) {
+    fn answer(&mut self, short: &str, number: Option<&str>, error: Option<String>) {
         let type_url = url(short);
-        let nonce = self.nonces.get(&type_url).cloned().unwrap_or_default();
+        let nonce = match number {
+            Some(number) => format!("{}.{number}", self.streams),
+            None => self.nonces.get(&type_url).cloned().unwrap_or_default(),
+        };
         let names = match self.variant {
             Variant::Sotw => Names::Whole(self.names.get(&type_url).cloned().unwrap_or_default()),
             Variant::Delta => Names::Edit(Edit::default()),
@@ -190,7 +199,7 @@ impl Player {
             let type_url = response.type_url.as_str().to_owned();
             self.nonces.insert(type_url.clone(), response.nonce.clone());
             if self.answers == Answers::Auto {
-                self.answer(&type_url, None);
+                self.answer(&type_url, None, None);
             }
         }
     }

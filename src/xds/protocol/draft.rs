@@ -66,7 +66,7 @@ impl Draft {
             return None;
         }
         let first = status.sent.is_none();
-        owed.answer = false;
+        (owed.answer, owed.rest) = (false, false);
         owed.take_leaving(release);
         let mut shown = world.clone();
         for kept in owed.kept() {

@@ -19,9 +19,9 @@ const REMEMBERED_MAX: usize = 4;
 /// What a client refused, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
-    /// The version: of the resource, where the refused response held one; else of the whole set.
+    /// The version: of the resource, where the client can only have meant that one; else of the whole set.
     pub version: Version,
-    /// Which resources the response held, at most [`Rejection::NAMES_MAX`].
+    /// Which resources the client can have meant, at most [`Rejection::NAMES_MAX`].
     pub names: Vec<ResourceName>,
     /// Why, in the client's words, at most [`Rejection::MESSAGE_BYTES_MAX`].
     pub message: Arc<str>,
@@ -34,14 +34,19 @@ impl Rejection {
     /// How much of the reason is kept: Envoy dumps the whole resource into it (xds-rules 18).
     pub const MESSAGE_BYTES_MAX: usize = 2048;
 
-    pub(super) fn new(response: &Response, message: &str) -> Self {
-        let version = match response.resources.as_slice() {
+    /// A refusal of a response with the set's version `version`, in which the client can have meant `suspects`.
+    pub(super) fn new(version: Version, suspects: &[Arc<Resource>], message: &str) -> Self {
+        let version = match suspects {
             [only] => only.version,
-            _ => response.version,
+            _ => version,
         };
-        let names = response.resources.iter().take(Self::NAMES_MAX).map(|resource| resource.name.clone());
-        let end = message.floor_char_boundary(Self::MESSAGE_BYTES_MAX);
-        Self { version, names: names.collect(), message: message.get(..end).unwrap_or_default().into() }
+        let names = suspects.iter().take(Self::NAMES_MAX).map(|resource| resource.name.clone());
+        Self { version, names: names.collect(), message: Self::cut(message).into() }
+    }
+
+    /// As much of a reason as is kept.
+    pub(super) fn cut(message: &str) -> &str {
+        message.get(..message.floor_char_boundary(Self::MESSAGE_BYTES_MAX)).unwrap_or_default()
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod draft;
 mod in_flight;
+mod last_good;
 mod machine;
 mod owed;
 mod request;

@@ -13,6 +13,8 @@ use crate::projection::resources::{Resource, ResourceName};
 pub(super) struct Owed {
     /// A response is due even if nothing is in it (xds-rules 6).
     pub(super) answer: bool,
+    /// A set that was refused has lost a member: the rest may be good without it, unless that was said already.
+    pub(super) rest: bool,
     names: OrdSet<ResourceName>,
     /// Where a response that was full ended, so that names early in the alphabet cannot starve the others.
     cursor: Option<ResourceName>,
@@ -130,7 +132,12 @@ impl Owed {
 
     /// Whether anything but removals is due.
     pub(super) fn has_news(&self) -> bool {
-        self.answer || !self.names.is_empty() || !self.apart.is_empty()
+        self.answer || self.rest || !self.names.is_empty() || !self.apart.is_empty()
+    }
+
+    /// Whether nothing is due but the rest of a refused set.
+    pub(super) fn is_only_rest(&self, release: Release) -> bool {
+        self.rest && !self.answer && self.names.is_empty() && !self.can_release(release)
     }
 
     pub(super) fn is_leaving(&self, name: &ResourceName) -> bool {

@@ -8,6 +8,7 @@ use imbl::{OrdMap, OrdSet};
 
 use super::draft::{Draft, Pieces, Shape};
 use super::in_flight::{Answered, InFlight, Rejection};
+use super::last_good::LastGood;
 use super::machine::{Variant, Verdict};
 use super::owed::{Leaving, Owed, Release};
 use super::request::Names;
@@ -62,6 +63,7 @@ pub(super) struct TypeState {
     shape: Shape,
     asked: Asked,
     status: TypeStatus,
+    last_good: LastGood,
     pub(super) owed: Owed,
     pub(super) in_flight: InFlight,
 }
@@ -73,6 +75,7 @@ impl TypeState {
             shape: Shape::of(variant, type_url),
             asked: Asked::Never,
             status: TypeStatus::default(),
+            last_good: LastGood::default(),
             owed: Owed::default(),
             in_flight: InFlight::default(),
         }
@@ -123,6 +126,7 @@ impl TypeState {
                 Change::Upsert(resource) => {
                     if self.status.subscription.covers(&resource) {
                         self.status.rejected.remove(&resource.name);
+                        self.last_good.forget(&resource.name);
                         self.owed.want(resource.name.clone());
                     }
                 }
@@ -137,11 +141,13 @@ impl TypeState {
             return;
         }
         self.status.rejected.remove(name);
+        let last = self.last_good.stand_in(name).unwrap_or(Some(last)).map(Arc::clone);
+        self.last_good.forget(name);
         match self.shape {
             // xds-rules 10, 11: a state-of-the-world stream has no way to say that a route is gone.
             Shape::Parts if self.type_url == TypeUrl::RouteConfiguration => self.owed.forget(name),
             Shape::Whole | Shape::Parts | Shape::Delta => {
-                self.owed.gone(name.clone(), Some(Arc::clone(last)), now);
+                self.owed.gone(name.clone(), last, now);
             }
         }
     }
@@ -162,14 +168,20 @@ impl TypeState {
                 self.status.settle(completes.unwrap_or_default());
                 verdict
             }
+            Some(message) if self.shape == Shape::Whole => self.reject_whole(&response, message),
             Some(message) => self.reject(&response, message, world, now),
         })
     }
 
-    fn accept(&mut self, response: &Response) -> Verdict {
+    fn accept(&mut self, response: &Arc<Response>) -> Verdict {
+        if self.shape == Shape::Whole {
+            self.last_good.accept(response);
+        }
         if !self.status.rejected.is_empty() {
             for resource in &response.resources {
-                self.status.rejected.remove(&resource.name);
+                if self.last_good.stand_in(&resource.name).is_none() {
+                    self.status.rejected.remove(&resource.name);
+                }
             }
         }
         if self.status.rejected.is_empty() {
@@ -182,20 +194,17 @@ impl TypeState {
     /// Nothing of a refused response counts as delivered. Nothing becomes due either, so that it cannot loop
     /// (xds-rules 18, envoyproxy/go-control-plane#962): except that the members of a batch are tried apart.
     fn reject(&mut self, response: &Response, message: &str, world: &ResourceSet, now: Duration) -> Verdict {
-        let rejection = Rejection::new(response, message);
+        let rejection = Rejection::new(response.version, &response.resources, message);
         self.status.rejection = Some(rejection.clone());
         for resource in &response.resources {
             self.owed.forget_apart(&resource.name);
             if self.status.subscription.covers(resource) {
                 self.status.rejected.insert(resource.name.clone(), resource.version);
-            } else if self.shape == Shape::Whole {
-                // What was refused is no longer what would be sent: the rest may be good without it.
-                self.owed.answer = true;
             }
         }
         let (present, emptied): (Vec<_>, Vec<_>) =
             response.resources.iter().partition(|resource| world.get(resource.name.as_str()).is_some());
-        if self.shape == Shape::Whole || present.is_empty() {
+        if present.is_empty() {
             return Verdict::Rejected(self.type_url, rejection);
         }
         // What was taken away was refused along with what is bad: it is taken away again, by itself.
@@ -212,6 +221,23 @@ impl TypeState {
         let names: Vec<_> = present.iter().map(|resource| resource.name.clone()).collect();
         self.owed.send_apart(&names);
         Verdict::RejectedTogether(self.type_url, rejection)
+    }
+
+    /// A set cannot be sent apart: what is absent is deleted. It is sent without what made the client refuse it, as
+    /// soon as that is known.
+    fn reject_whole(&mut self, response: &Arc<Response>, message: &str) -> Verdict {
+        let found = self.last_good.reject(response, Rejection::cut(message));
+        let rejection = Rejection::new(response.version, &found.blamed, message);
+        self.status.rejection = Some(rejection.clone());
+        for resource in &found.blamed {
+            if self.status.subscription.covers(resource) {
+                self.status.rejected.insert(resource.name.clone(), resource.version);
+            } else {
+                self.owed.rest = true;
+            }
+        }
+        found.again.into_iter().for_each(|name| self.owed.want(name));
+        Verdict::Rejected(self.type_url, rejection)
     }
 
     /// Takes in what a message says about what the client wants. Gives how many names are new.
@@ -277,6 +303,7 @@ impl TypeState {
 
     fn apply(&mut self, edited: Edited, world: &ResourceSet) {
         for name in edited.left {
+            self.last_good.forget(&name);
             match self.shape {
                 // xds-rules 12: whether the wildcard still covers it or not, the client must be told.
                 Shape::Delta if self.subscription().is_wildcard() => self.owed.want(name),
@@ -286,6 +313,7 @@ impl TypeState {
             }
         }
         for name in edited.entered {
+            self.last_good.forget(&name);
             self.owed.want(name);
         }
         self.forget_refused(world);
@@ -302,7 +330,7 @@ impl TypeState {
         let unwanted: Vec<_> = self.status.rejected.keys().filter(unwanted).cloned().collect();
         for name in unwanted {
             self.status.rejected.remove(&name);
-            self.owed.answer |= self.shape == Shape::Whole;
+            self.owed.rest |= self.shape == Shape::Whole;
         }
     }
 
@@ -327,7 +355,7 @@ impl TypeState {
     /// Makes the next response, if there is something to say.
     pub(super) fn draft(&mut self, world: &ResourceSet, release: Release) -> Option<Draft> {
         let draft = match self.shape {
-            Shape::Whole => Draft::whole(&mut self.owed, &self.status, world, release),
+            Shape::Whole => self.draft_whole(world, release),
             Shape::Parts | Shape::Delta => {
                 let (type_url, shape) = (self.type_url, self.shape);
                 let pieces = Pieces { type_url, shape, world, status: &self.status };
@@ -336,5 +364,14 @@ impl TypeState {
         }?;
         self.status.sent = Some(draft.version);
         Some(draft)
+    }
+
+    fn draft_whole(&mut self, world: &ResourceSet, release: Release) -> Option<Draft> {
+        let only_rest = self.owed.is_only_rest(release);
+        let shown = self.last_good.apply(world);
+        let draft = Draft::whole(&mut self.owed, &self.status, &shown, release)?;
+        let newest = self.in_flight.newest().or(self.last_good.answered());
+        let is_known = only_rest && newest.is_some_and(|newest| newest.resources == draft.resources);
+        (!is_known).then_some(draft)
     }
 }
