@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use tidy::graph::Graph;
 use tidy::tree::{Source, text_files};
-use tidy::{hold, imports, layout, map, purity, size, text};
+use tidy::{hold, imports, layout, map, purity, shown, size, text};
 
 /// The repository, read once.
 static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(text_files);
@@ -68,6 +68,11 @@ fn test_data_is_used() {
 #[test]
 fn nothing_is_left_unfinished() {
     hold(text::unfinished(&GRAPH.modules));
+}
+
+#[test]
+fn every_rule_of_the_wire_is_shown_by_a_test() {
+    hold(shown::findings(&SOURCES));
 }
 
 #[test]

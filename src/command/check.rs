@@ -205,7 +205,7 @@ mod tests {
         assert!(message.contains(reason), "{message}");
     }
 
-    // envoyproxy/gateway#2832, kumahq/kuma#17839, kubermatic/kubelb#438
+    // xds-rules 25; F21: envoyproxy/gateway#2832, kumahq/kuma#17839, kubermatic/kubelb#438
     #[test]
     fn a_host_name_never_reaches_eds() {
         refused(ip_literal("address", "db.example"), "address: \"db.example\" is not an IP address");
@@ -214,7 +214,7 @@ mod tests {
         refused(ip_literal("address", "0.0.0.0"), "nobody can connect to 0.0.0.0");
     }
 
-    // l7mp/stunner#231, grpc/grpc-go#5710
+    // F18: grpc/grpc-go#5710, l7mp/stunner#231
     #[test]
     fn one_address_has_one_spelling() {
         let plain = ip_literal("address", "2001:db8::1").unwrap();
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(ip_literal("a", "::ffff:192.0.2.1").unwrap(), ip_literal("a", "192.0.2.1").unwrap());
     }
 
-    // grpc/grpc-go#5560, grpc/grpc-go#5568
+    // xds-rules 25; F19: grpc/grpc-go#5560, grpc/grpc-go#5568
     #[test]
     fn numbers_that_clients_refuse_are_refused_here() {
         refused(port_number("number", 0), "number: 0 is not a port");

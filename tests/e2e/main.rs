@@ -18,6 +18,7 @@ mod bad_input;
 mod bootstrap;
 mod death;
 mod demo;
+mod doors;
 mod grpc;
 mod hosts;
 mod replay;

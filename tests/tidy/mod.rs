@@ -7,6 +7,7 @@ pub(crate) mod layout;
 pub(crate) mod map;
 pub(crate) mod purity;
 pub(crate) mod rooms;
+pub(crate) mod shown;
 pub(crate) mod size;
 pub(crate) mod text;
 pub(crate) mod tree;

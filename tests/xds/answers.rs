@@ -38,7 +38,7 @@ fn rule_6_the_first_request_is_always_answered() {
 
 #[test]
 fn rule_6_also_when_the_client_is_up_to_date() {
-    // envoyproxy/envoy#13072
+    // F1, F9: envoyproxy/envoy#13072
     sotw(
         "change cds web=1 eds web=a \n auto \n ask cds \n ask eds web \n reconnect \n ask cds \n ask eds web",
         expect![[r#"
@@ -55,7 +55,7 @@ fn rule_6_also_when_the_client_is_up_to_date() {
                → EDS 2 @1 [web=a]
         "#]],
     );
-    // envoyproxy/envoy#22418: what is named is sent; what a wildcard covers may be left out.
+    // F10: envoyproxy/envoy#22418: what is named is sent; what a wildcard covers may be left out.
     delta(
         "change cds web=1 eds web=a \n auto \n ask cds known web \n ask eds +web known web",
         expect![[r#"
@@ -71,7 +71,7 @@ fn rule_6_also_when_the_client_is_up_to_date() {
 
 #[test]
 fn rule_7_a_name_that_enters_is_answered() {
-    // envoyproxy/go-control-plane#399, #463
+    // F2: envoyproxy/go-control-plane#399, #463
     sotw(
         "change eds a=1 b=1 \n auto \n ask eds a \n ask eds a b \n ask eds a b",
         expect![[r#"
@@ -104,7 +104,7 @@ fn rule_7_a_name_that_enters_is_answered() {
 
 #[test]
 fn rule_7_a_stale_nonce_never_drops_an_edit() {
-    // envoyproxy/envoy#10363
+    // F7: envoyproxy/envoy#10363
     sotw(
         "change eds a=1 b=1 \n ask eds a \n ack eds \n change eds a=2 \n ask eds a b n=1 \n ack eds",
         expect![[r#"
@@ -171,7 +171,7 @@ fn rule_9_what_differs_is_sent_and_what_is_gone_is_removed() {
 
 #[test]
 fn rule_10_missing_names() {
-    // envoyproxy/envoy#9934, envoyproxy/java-control-plane#127, envoyproxy/go-control-plane#1318
+    // F3, F5: envoyproxy/go-control-plane#1318, envoyproxy/envoy#9934, envoyproxy/java-control-plane#127
     sotw(
         "change eds foo=1 \n auto \n ask eds foo bar \n change eds bar=1",
         expect![[r#"
@@ -228,7 +228,7 @@ fn rule_10_missing_names() {
 
 #[test]
 fn rule_10_a_subset_is_answered_without_the_rest() {
-    // envoyproxy/go-control-plane#426, #119, #63, kumahq/kuma#12098
+    // F4: envoyproxy/go-control-plane#426, #119, #63, kumahq/kuma#12098
     sotw(
         "change eds a=1 b=1 c=1 \n ask eds a",
         expect![[r#"
@@ -237,11 +237,23 @@ fn rule_10_a_subset_is_answered_without_the_rest() {
            → EDS 1 @1 [a=1]
     "#]],
     );
+    // More exists by now than the client knows of.
+    sotw(
+        "change cds a=1 b=1 eds a=1 b=1 \n ask cds \n change cds c=1 eds c=1 \n ask eds a b",
+        expect![[r#"
+        change cds a=1 b=1 eds a=1 b=1
+        ask cds
+           → CDS 1 @1 [a=1 b=1]
+        change cds c=1 eds c=1
+        ask eds a b
+           → EDS 2 @2 [a=1 b=1]
+    "#]],
+    );
 }
 
 #[test]
 fn rule_11_full_sets_and_parts() {
-    // envoyproxy/go-control-plane#606, #540
+    // F14: envoyproxy/go-control-plane#606, #540
     let script = "change cds a=1 b=1 c=1 eds a=1 b=1 c=1 lds l=1 rds r=1 q=1 \n auto
         ask cds \n ask eds a b c \n ask lds \n ask rds r q
         change cds b=2 eds b=2 lds m=1 rds q=2

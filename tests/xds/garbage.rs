@@ -75,7 +75,7 @@ fn play(variant: Variant, requests: &[Request]) {
 
 proptest! {
     #[test]
-    fn any_messages_are_answered_and_come_to_an_end(
+    fn rule_37_any_messages_are_answered_and_come_to_an_end(
         sotw in prop::collection::vec(request(Variant::Sotw), 1..12),
         delta in prop::collection::vec(request(Variant::Delta), 1..12),
     ) {

@@ -50,7 +50,7 @@ fn large(count: usize, bytes: usize) -> Arc<Resources> {
 
 #[test]
 fn rule_23_responses_are_split_below_four_mebibytes() {
-    // grpc/grpc-go#5790, mosn/mosn#1384, envoyproxy/envoy#36169, cncf/xds#99
+    // F43: grpc/grpc-go#5790, mosn/mosn#1384, envoyproxy/envoy#36169, cncf/xds#99
     let resources = large(2_000, 5_000);
     let names: Vec<_> = (0..2_000).map(|number| format!("web-{number}")).collect();
     for (variant, type_url, names) in [
@@ -123,12 +123,12 @@ fn rule_1_2_a_version_is_short_and_names_one_content() {
     let version = first.of(TypeUrl::Cluster).version();
     assert!(version.to_string().len() <= 32);
 
-    // The same bytes again: neither the resource nor the type has another version (kumahq/kuma#17166).
+    // The same bytes again: neither the resource nor the type has another version (F44: kumahq/kuma#17166).
     let mut second = first.builder(Offset::MAX);
     second.put("web", &builders::cluster("web"));
     assert_eq!(second.build().of(TypeUrl::Cluster).version(), version);
 
-    // Another content at the same offset, as after a restored backup (envoyproxy/envoy#20699).
+    // Another content at the same offset, as after a restored backup (F11: envoyproxy/envoy#20699).
     let mut other = Resources::default().builder(Offset::MAX);
     other.put("web", &builders::cluster("other"));
     assert_ne!(other.build().of(TypeUrl::Cluster).version(), version);

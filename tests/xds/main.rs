@@ -13,6 +13,7 @@ mod envoy;
 mod flood;
 mod garbage;
 mod grpc;
+mod identity;
 mod script;
 mod server;
 mod world;

@@ -6,7 +6,7 @@ use crate::script::{delta, sotw};
 
 #[test]
 fn rule_21_clusters_first_and_removals_last() {
-    // envoyproxy/go-control-plane#526, #59, projectcontour/contour#1178
+    // F15: envoyproxy/go-control-plane#526, #59, projectcontour/contour#1178
     let script = "change cds a=1 eds a=1 lds l=1 rds r=to-a
         ask cds \n ack cds \n ask eds a \n ack eds \n ask lds \n ack lds \n ask rds r \n ack rds
         change cds b=1 -a eds b=1 -a rds r=to-b
@@ -116,7 +116,7 @@ fn rule_21_routes_are_not_sent_before_clusters_that_have_to_wait() {
 
 #[test]
 fn rule_22_a_changed_cluster_is_followed_by_its_assignment() {
-    // envoyproxy/envoy#22377, kumahq/kuma#331, istio/istio#38709
+    // F6: envoyproxy/envoy#22377, kumahq/kuma#331, istio/istio#38709
     let script = "change cds web=1 eds web=a \n ask cds \n ack cds \n ask eds web \n ack eds
         change cds web=2 \n ack cds \n ask eds web n=2 \n ack eds \n wait 100";
     sotw(

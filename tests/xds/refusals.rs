@@ -6,7 +6,7 @@ use crate::script::{delta, sotw};
 
 #[test]
 fn rule_18_a_refused_response_is_not_sent_again_until_it_changes() {
-    // envoyproxy/go-control-plane#962, envoyproxy/envoy#14841
+    // F12, F16: envoyproxy/envoy#14841, envoyproxy/go-control-plane#962
     sotw(
         "change cds a=1 eds a=bad \n ask cds \n ack cds \n ask eds a \n nack eds port 0 \n wait 100
         change cds a=2 \n ack cds \n change eds a=good \n ack eds",

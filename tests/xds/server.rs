@@ -41,14 +41,22 @@ impl Server {
         resources: Arc<Resources>,
         limits: xds::Limits,
     ) -> Self {
+        Self::start_listening(address, resources, limits, listen::Limits::default()).await
+    }
+
+    pub(crate) async fn start_listening(
+        address: SocketAddr,
+        resources: Arc<Resources>,
+        limits: xds::Limits,
+        of_connections: listen::Limits,
+    ) -> Self {
         let listener = listen::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let (publisher, resources) = watch::channel(resources);
         let (ledger, shutdown) = (Ledger::default(), CancellationToken::new());
         let (sender, rejections) = mpsc::channel(100);
         let router = xds::router_with_limits(resources, ledger.clone(), sender, shutdown.clone(), limits);
-        let limits = listen::Limits::default();
-        let serving = tokio::spawn(listen::serve(listener, router, shutdown.clone(), limits));
+        let serving = tokio::spawn(listen::serve(listener, router, shutdown.clone(), of_connections));
         Self { address, ledger, rejections, publisher, shutdown, serving }
     }
 

@@ -6,7 +6,7 @@ use crate::script::{delta, sotw};
 
 #[test]
 fn rule_12_state_of_the_world() {
-    // envoyproxy/envoy#16861, #16063, cilium/cilium#45288
+    // F8: envoyproxy/envoy#16861, #16063, cilium/cilium#45288
     sotw(
         "change cds a=1 b=1 \n auto \n ask cds \n ask cds * a \n change cds b=2
         ask cds a \n change cds b=3 \n ask cds \n change cds a=2 \n ask cds *",

@@ -82,7 +82,7 @@ async fn the_service_of_one_type_needs_no_type_and_refuses_another() {
 
 #[tokio::test]
 async fn rule_31_streams_end_by_the_deadline_with_a_word() {
-    // hyperium/hyper#2787, #1885
+    // F41: hyperium/hyper#2787, #1885
     let server = Server::start().await;
     let mut client = connect(&server, Variant::Delta).await;
     client.subscribe(TypeUrl::Cluster, &[]).await.unwrap();
@@ -99,7 +99,7 @@ async fn rule_31_streams_end_by_the_deadline_with_a_word() {
 
 #[tokio::test]
 async fn rule_30_what_belongs_to_a_stream_goes_with_it() {
-    // envoyproxy/go-control-plane#570
+    // F17: envoyproxy/go-control-plane#570
     let server = Server::start().await;
     server.change(|next| put_service(next, "web", &["192.0.2.2:80".parse().unwrap()]));
     for round in 0..200_u32 {

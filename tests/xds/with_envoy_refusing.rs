@@ -13,7 +13,7 @@ fn broken(name: &str) -> Cluster {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rule_18_a_refused_cluster_stays_as_it_was_and_the_others_go_on() {
+async fn rule_18_an_envoy_that_refuses_a_cluster_keeps_it_and_takes_the_others() {
     for variant in [XdsVariant::Delta, XdsVariant::StateOfTheWorld] {
         let (mut upstreams, mut server) = (Upstreams::default(), Server::start().await);
         let (one, two) = (upstreams.start("one").await, upstreams.start("two").await);

@@ -64,7 +64,7 @@ fn ports_rest_after_their_owner_and_are_never_shared() {
     );
 }
 
-// grpc/grpc-go#5710
+// F18: grpc/grpc-go#5710
 #[test]
 fn an_address_belongs_to_one_worker() {
     let mut world = World::default();

@@ -133,7 +133,7 @@ impl Machine {
         let verdict = state.answer(&request.nonce, request.error.as_deref(), seen.of(type_url), now);
         let entered = state.ask(&request.names, seen.of(type_url), now);
         if asks_again && entered == 0 {
-            state.ask_again();
+            state.ask_again(seen.of(type_url));
         }
         Ok(Handled { verdict, unserved: None })
     }

@@ -336,9 +336,9 @@ impl TypeState {
 
     /// A message repeats an answer that was already given. Envoy does this when it re-creates a cluster from elsewhere
     /// and needs the assignment again, with reordered or fewer names (xds-rules 22, envoyproxy/envoy#22377).
-    pub(super) fn ask_again(&mut self) {
+    pub(super) fn ask_again(&mut self, world: &ResourceSet) {
         for name in self.status.subscription.names().clone() {
-            self.owed.want(name);
+            self.push(name, world);
         }
     }
 
