@@ -114,9 +114,9 @@ fn tests(sources: &[Source]) -> BTreeMap<&str, Test<'_>> {
         let lines: Vec<&str> = source.text.lines().collect();
         for (index, line) in lines.iter().enumerate().filter(|(_, line)| is_test_attribute(line)) {
             let indent = line.len() - line.trim_start().len();
-            let above = lines[..index].iter().rev().take_while(|line| line.trim_start().starts_with("//"));
+            let above = lines.iter().take(index).rev().take_while(|line| line.trim_start().starts_with("//"));
             let ends = |line: &&str| line.trim() == "}" && line.len() - line.trim_start().len() == indent;
-            let body: Vec<&str> = lines[index..].iter().copied().take_while(|line| !ends(line)).collect();
+            let body: Vec<&str> = lines.iter().skip(index).copied().take_while(|line| !ends(line)).collect();
             let Some(name) = body.iter().find_map(|line| function(line)) else { continue };
             let comments = body.iter().filter_map(|line| line.find("//").map(|at| &line[at..]));
             let text: Vec<&str> = above.copied().chain(comments).collect();
