@@ -124,7 +124,8 @@ impl From<Rejection> for Problem {
             | RejectionCode::PortTaken
             | RejectionCode::PortsExhausted
             | RejectionCode::AddressTaken
-            | RejectionCode::HostDraining => StatusCode::CONFLICT,
+            | RejectionCode::HostDraining
+            | RejectionCode::NotDeclared => StatusCode::CONFLICT,
         };
         Self::new(status, rejection.code.as_str(), rejection.message, &rejection.hint)
     }

@@ -7,16 +7,14 @@ use axum::extract::{ConnectInfo, Path, State};
 use serde::{Deserialize, Serialize};
 
 use super::Sources;
+use super::obey::{OffsetBody, obey};
 use super::views::Listing;
 use crate::command::Command;
+use crate::events::HostName;
 use crate::events::event::Locality;
-use crate::events::{Actor, HostName};
 use crate::problem::{JsonBody, Problem};
 use crate::projection::Snapshot;
 use crate::projection::state::{Host, PortKey};
-
-/// How long the workers of a host that is emptied have, when the request does not say, in milliseconds.
-const DRAIN_MS_DEFAULT: u32 = 5000;
 
 /// A host that reported, or on which workers live.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,13 +68,6 @@ pub struct DrainHostBody {
     pub reason: String,
     /// How long requests in flight have, in milliseconds.
     pub drain_ms: Option<u32>,
-}
-
-/// Where what was asked holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OffsetBody {
-    /// The log offset.
-    pub offset: u64,
 }
 
 /// Every host that reported, or on which workers live.
@@ -133,8 +124,8 @@ pub(super) async fn drain(
     peer: ConnectInfo<SocketAddr>,
     JsonBody(body): JsonBody<DrainHostBody>,
 ) -> Result<Json<OffsetBody>, Problem> {
-    let (host, drain_ms) = (HostName::new(&host)?, body.drain_ms.unwrap_or(DRAIN_MS_DEFAULT));
-    obey(&sources, peer, Command::DrainHost { host, reason: body.reason, drain_ms }).await
+    let (host, DrainHostBody { reason, drain_ms }) = (HostName::new(&host)?, body);
+    obey(&sources, peer, Command::DrainHost { host, reason, drain_ms }).await
 }
 
 pub(super) async fn remove(
@@ -143,14 +134,4 @@ pub(super) async fn remove(
     peer: ConnectInfo<SocketAddr>,
 ) -> Result<Json<OffsetBody>, Problem> {
     obey(&sources, peer, Command::RemoveHost { host: HostName::new(&host)? }).await
-}
-
-async fn obey(
-    sources: &Sources,
-    peer: ConnectInfo<SocketAddr>,
-    command: Command,
-) -> Result<Json<OffsetBody>, Problem> {
-    let actor = Actor::Anonymous { peer: peer.0.to_string() };
-    let accepted = sources.handle.submit(actor, command).await?;
-    Ok(Json(OffsetBody { offset: accepted.offset.get() }))
 }

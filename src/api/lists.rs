@@ -2,12 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use serde::Deserialize;
 
-use super::Sources;
 use super::proxies::{self, ProxyView};
-use super::views::{self, EndpointView, Listing, ServiceView, StateView, WorkerView};
+use super::views::{self, EndpointView, Listing, StateView, WorkerView};
+use super::{Sources, services};
 use crate::events::ServiceName;
 use crate::problem::{Problem, QueryOf};
 use crate::projection::{HealthStatus, Snapshot};
@@ -21,24 +20,11 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// The service asked for, which must have live workers.
+    /// The service asked for, which must be declared or have live workers.
     fn service(&self, snapshot: &Snapshot) -> Result<Option<ServiceName>, Problem> {
         let Some(text) = &self.service else { return Ok(None) };
-        let name = ServiceName::new(text)?;
-        if snapshot.state().services().contains_key(&name) {
-            return Ok(Some(name));
-        }
-        Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "unknown_service",
-            format!("no service {name} has live workers"),
-            "`foldplane get services` lists those that have",
-        ))
+        services::known(snapshot, text).map(|(name, _)| Some(name.clone()))
     }
-}
-
-pub(super) async fn services(State(sources): State<Sources>) -> Json<Listing<ServiceView>> {
-    Json(views::services(&sources.handle.snapshot()))
 }
 
 pub(super) async fn workers(

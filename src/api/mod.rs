@@ -6,7 +6,9 @@ mod health;
 pub mod hosts;
 mod lists;
 mod min_offset;
+pub mod obey;
 pub mod proxies;
+pub mod services;
 pub mod views;
 pub mod wait;
 
@@ -33,7 +35,8 @@ pub fn router(sources: Sources) -> Router {
     Router::new()
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
-        .route("/v1/services", get(lists::services))
+        .route("/v1/services", get(services::list))
+        .route("/v1/services/{service}", get(services::get).put(services::declare).delete(services::retire))
         .route("/v1/workers", get(lists::workers))
         .route("/v1/endpoints", get(lists::endpoints))
         .route("/v1/proxies", get(lists::proxies))

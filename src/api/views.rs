@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::events::event::{EndpointAddress, Locality};
-use crate::events::{PortName, ServiceName, WorkerKey};
+use crate::events::{ServiceName, WorkerKey};
 use crate::projection::resources::{Resources, TypeUrl};
-use crate::projection::state::{Cluster, ClusterName, Link, Phase, Published, Worker};
+use crate::projection::state::{Cluster, ClusterName, Link, Phase, Published, State, Worker};
 use crate::projection::{HealthStatus, Snapshot, StateDigest, health};
 
 /// A list, and the offset that it shows.
@@ -17,21 +17,6 @@ pub struct Listing<T> {
     pub offset: u64,
     /// Sorted by name.
     pub items: Vec<T>,
-}
-
-/// A service with live workers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServiceView {
-    /// Its name.
-    pub service: String,
-    /// Its ports; the first is published under the service's own name.
-    pub ports: Vec<String>,
-    /// How many live workers it has.
-    pub workers: u32,
-    /// How many endpoints of its first port get requests.
-    pub ready: usize,
-    /// The clusters under which it is published.
-    pub clusters: Vec<String>,
 }
 
 /// A live worker.
@@ -128,35 +113,9 @@ pub struct StateView {
 }
 
 impl<T> Listing<T> {
-    fn new(snapshot: &Snapshot, items: impl Iterator<Item = T>) -> Self {
+    pub(super) fn new(snapshot: &Snapshot, items: impl Iterator<Item = T>) -> Self {
         Self { offset: snapshot.offset().get(), items: items.collect() }
     }
-}
-
-/// Every service with live workers.
-#[must_use]
-pub fn services(snapshot: &Snapshot) -> Listing<ServiceView> {
-    let state = snapshot.state();
-    let view = |name: &ServiceName, ports: &[PortName], workers| {
-        let clusters: Vec<ClusterName> = ports.iter().map(|port| state.cluster_name(name, port)).collect();
-        let first = clusters.first().and_then(|name| state.clusters().get(name.as_str()));
-        ServiceView {
-            service: name.to_string(),
-            ports: ports.iter().map(ToString::to_string).collect(),
-            workers,
-            ready: first.map_or(0, |cluster| ready(cluster)),
-            clusters: clusters.iter().map(ToString::to_string).collect(),
-        }
-    };
-    Listing::new(
-        snapshot,
-        state.services().iter().map(|(name, service)| view(name, &service.ports, service.workers)),
-    )
-}
-
-fn ready(cluster: &Cluster) -> usize {
-    let published = cluster.members.values().filter_map(|member| member.published.as_ref());
-    published.filter(|published| published.health == HealthStatus::Healthy).count()
 }
 
 /// Every live worker, or those of one service.
@@ -164,11 +123,12 @@ fn ready(cluster: &Cluster) -> usize {
 pub fn workers(snapshot: &Snapshot, service: Option<&ServiceName>) -> Listing<WorkerView> {
     let all = snapshot.state().workers().iter();
     let wanted = all.filter(|(key, _)| service.is_none_or(|wanted| key.service == *wanted));
-    Listing::new(snapshot, wanted.map(|(key, worker)| worker_view(key, worker)))
+    Listing::new(snapshot, wanted.map(|(key, worker)| worker_view(snapshot.state(), key, worker)))
 }
 
-fn worker_view(key: &WorkerKey, worker: &Worker) -> WorkerView {
+fn worker_view(state: &State, key: &WorkerKey, worker: &Worker) -> WorkerView {
     let registration = &worker.registration;
+    let policy = state.policy_of(&key.service);
     let (state, reason) = condition(worker);
     WorkerView {
         service: key.service.to_string(),
@@ -177,7 +137,7 @@ fn worker_view(key: &WorkerKey, worker: &Worker) -> WorkerView {
         generation: worker.generation.offset().get(),
         state: state.to_owned(),
         reason,
-        health: health(worker),
+        health: health(worker, &policy),
         endpoints: registration
             .endpoints
             .iter()

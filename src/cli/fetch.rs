@@ -55,6 +55,16 @@ impl Server {
         response.json().await.map_err(|fault| self.garbled(fault))
     }
 
+    /// The answer to a JSON body put at `path`, decoded.
+    pub(super) async fn put<B: Serialize, T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> Result<T, Failure> {
+        let response = self.ask(client()?.put(self.url(path)?).json(body)).await?;
+        response.json().await.map_err(|fault| self.garbled(fault))
+    }
+
     /// The answer to `DELETE path`, decoded.
     pub(super) async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         let response = self.ask(client()?.delete(self.url(path)?)).await?;

@@ -7,7 +7,8 @@ use super::out::{self, Format};
 use super::{Exit, Failure, block_on, lists};
 use crate::api::hosts::HostView;
 use crate::api::proxies::ProxyView;
-use crate::api::views::{EndpointView, Listing, ServiceView, WorkerView};
+use crate::api::services::ServiceView;
+use crate::api::views::{EndpointView, Listing, WorkerView};
 
 /// Ask a running control plane for lists.
 #[derive(Debug, Args)]
@@ -29,7 +30,7 @@ pub(super) struct Get {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Services that have live workers
+    /// Services that are declared or have live workers
     Services,
     /// Live workers
     Workers {

@@ -4,7 +4,8 @@ use clap::{Args, Subcommand};
 
 use super::fetch::Server;
 use super::{Failure, block_on, out};
-use crate::api::hosts::{DrainHostBody, OffsetBody};
+use crate::api::hosts::DrainHostBody;
+use crate::api::obey::OffsetBody;
 use crate::events::HostName;
 
 /// Empty or remove a host.

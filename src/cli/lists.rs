@@ -4,7 +4,8 @@ use super::Failure;
 use super::out::{Format, json, lines, table};
 use crate::api::hosts::HostView;
 use crate::api::proxies::{ProxyTypeView, ProxyView};
-use crate::api::views::{EndpointView, Listing, ServiceView, WorkerView};
+use crate::api::services::ServiceView;
+use crate::api::views::{EndpointView, Listing, WorkerView};
 use crate::api::wait::{BehindTypeView, BehindView, WaitView};
 
 pub(super) fn services(listing: &Listing<ServiceView>, format: Format) -> Result<String, Failure> {
@@ -12,7 +13,7 @@ pub(super) fn services(listing: &Listing<ServiceView>, format: Format) -> Result
         Format::Json => json(listing)?,
         Format::Text => lines(listing.items.iter().map(|item| &item.service)),
         Format::Table | Format::Wide => table(
-            ["SERVICE", "READY", "WORKERS", "PORTS", "CLUSTERS"],
+            ["SERVICE", "READY", "WORKERS", "PORTS", "CLUSTERS", "DECLARED"],
             listing.items.iter().map(|item| {
                 [
                     item.service.clone(),
@@ -20,6 +21,7 @@ pub(super) fn services(listing: &Listing<ServiceView>, format: Format) -> Result
                     item.workers.to_string(),
                     item.ports.join(","),
                     item.clusters.join(","),
+                    item.spec.as_ref().map(|_| "yes".to_owned()).unwrap_or_default(),
                 ]
             }),
         ),

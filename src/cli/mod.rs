@@ -17,6 +17,7 @@ mod quantity;
 mod replay;
 mod run;
 mod serve;
+mod service;
 mod source;
 mod wait;
 
@@ -62,6 +63,7 @@ enum Command {
     Bootstrap(bootstrap::Bootstrap),
     Get(get::Get),
     Host(host::HostCommand),
+    Service(service::ServiceCommand),
     Log(log::Log),
     Replay(replay::Replay),
     Wait(wait::Wait),
@@ -79,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::Launch(launch) => return launch.run(),
         Command::Bootstrap(bootstrap) => bootstrap.run(),
         Command::Host(host) => host.run(),
+        Command::Service(service) => service.run(),
         Command::Get(get) => get.run(),
         Command::Log(log) => log.run(),
         Command::Replay(replay) => replay.run(),

@@ -6,7 +6,8 @@ use serde::Serialize;
 use super::out::{self, Format};
 use super::source::Source;
 use super::{Exit, Failure, lists};
-use crate::api::views::{self, EndpointView, Listing, ServiceView, StateView, WorkerView};
+use crate::api::services::{self, ServiceView};
+use crate::api::views::{self, EndpointView, Listing, StateView, WorkerView};
 use crate::events::Offset;
 use crate::projection::state::State;
 use crate::projection::{Outcome, Snapshot, evolve};
@@ -82,7 +83,7 @@ impl Replay {
 fn shown(snapshot: &Snapshot, anomalies: Vec<AnomalyView>) -> Shown {
     Shown {
         state: views::state(snapshot),
-        services: views::services(snapshot),
+        services: services::views(snapshot),
         workers: views::workers(snapshot, None),
         endpoints: views::endpoints(snapshot, None),
         anomalies,

@@ -16,9 +16,9 @@ pub use rejection::{Rejection, RejectionCode};
 
 use crate::events::event::{
     DisconnectCause, HealthSource, HostReport, Lease, Locality, Process, Readiness, RemovalCause,
-    UpdateRejection, Verdict,
+    ServiceSpec, UpdateRejection, Verdict,
 };
-use crate::events::{HostName, PortName, ReplicaId, SessionId, WorkerKey, WorkerRef};
+use crate::events::{HostName, PortName, ReplicaId, ServiceName, SessionId, WorkerKey, WorkerRef};
 
 /// A wish.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +74,8 @@ pub enum Command {
         worker: WorkerRef,
         /// Why.
         reason: String,
-        /// How long requests in flight have, in milliseconds.
-        drain_ms: u32,
+        /// How long requests in flight have, in milliseconds; absent is what the service declares.
+        drain_ms: Option<u32>,
     },
     /// A worker is gone, or is to go at once.
     Remove {
@@ -115,13 +115,25 @@ pub enum Command {
         host: HostName,
         /// Why.
         reason: String,
-        /// How long requests in flight have, in milliseconds.
-        drain_ms: u32,
+        /// How long requests in flight have, in milliseconds; absent is what the service declares.
+        drain_ms: Option<u32>,
     },
     /// A host is gone, or is to go at once.
     RemoveHost {
         /// Which host.
         host: HostName,
+    },
+    /// An operator says what a service is.
+    DeclareService {
+        /// Which service.
+        service: ServiceName,
+        /// What it is.
+        spec: ServiceSpec,
+    },
+    /// A service is over, and all its workers are to go at once.
+    RetireService {
+        /// Which service.
+        service: ServiceName,
     },
     /// A connection ended.
     CloseSession {

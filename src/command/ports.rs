@@ -16,8 +16,9 @@ const QUARANTINE_MS: u64 = 30_000;
 /// by the next test bind, one that has gone should not cost the port for long.
 const BUSY_MS: u64 = 600_000;
 
-/// The most ports that one worker may ask for: far above any real worker, far below what a message can hold.
-const PORTS_PER_WORKER_MAX: usize = 64;
+/// The most ports that one worker may ask for, and a service declare: far above any real worker, far below what a
+/// message can hold.
+pub(super) const PORTS_MAX: usize = 64;
 
 /// The endpoints of a worker, in the order of its requests.
 pub(super) fn allocate(
@@ -34,14 +35,15 @@ pub(super) fn allocate(
             "register on another host",
         ));
     }
+    let requests = as_declared(state, wish)?;
     let mut search = Search::new(state, &wish.worker, &host, now);
     // Fixed numbers first, so that a free choice does not take one of them.
-    for request in &wish.ports {
+    for request in &requests {
         if let Some(number) = request.number {
             search.claim_fixed(number.get())?;
         }
     }
-    wish.ports
+    requests
         .iter()
         .map(|request| {
             let ip = request.address.unwrap_or_else(|| host.address());
@@ -55,9 +57,9 @@ pub(super) fn allocate(
 }
 
 fn check_names(wish: &Registering) -> Result<(), Rejection> {
-    if wish.ports.len() > PORTS_PER_WORKER_MAX {
+    if wish.ports.len() > PORTS_MAX {
         return Err(Rejection::invalid(
-            format!("{} ports are asked for, at most {PORTS_PER_WORKER_MAX} are allowed", wish.ports.len()),
+            format!("{} ports are asked for, at most {PORTS_MAX} are allowed", wish.ports.len()),
             "ask for fewer, or register more than one worker",
         ));
     }
@@ -69,6 +71,34 @@ fn check_names(wish: &Registering) -> Result<(), Rejection> {
             "give each port of a worker its own name",
         )),
     }
+}
+
+/// The requests with the numbers that the service is declared to have. A service that declares no port leaves them to
+/// its workers.
+fn as_declared(state: &State, wish: &Registering) -> Result<Vec<PortRequest>, Rejection> {
+    let service = state.services().get(&wish.worker.service);
+    let declared = service.map_or(&[][..], |service| service.declared_ports());
+    let resolve = |request: &PortRequest| {
+        if declared.is_empty() {
+            return Ok(request.clone());
+        }
+        let not_declared = |what: String| {
+            let names: Vec<&str> = declared.iter().map(|port| port.name.as_str()).collect();
+            let hint = format!("{} is declared with {}", wish.worker.service, names.join(", "));
+            Rejection::new(RejectionCode::NotDeclared, what, hint)
+        };
+        let Some(port) = declared.iter().find(|port| port.name == request.name) else {
+            return Err(not_declared(format!("{} has no port {}", wish.worker.service, request.name)));
+        };
+        match (port.number, request.number) {
+            (Some(fixed), Some(asked)) if fixed != asked => Err(not_declared(format!(
+                "port {} of {} is {fixed}, not {asked}",
+                request.name, wish.worker.service
+            ))),
+            (fixed, asked) => Ok(PortRequest { number: fixed.or(asked), ..request.clone() }),
+        }
+    };
+    wish.ports.iter().map(resolve).collect()
 }
 
 fn claim_address(

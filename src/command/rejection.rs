@@ -48,6 +48,8 @@ pub enum RejectionCode {
     UnknownHost,
     /// The host is being emptied.
     HostDraining,
+    /// The service is declared, and not so.
+    NotDeclared,
 }
 
 impl RejectionCode {
@@ -64,6 +66,7 @@ impl RejectionCode {
             Self::AddressTaken => "address_taken",
             Self::UnknownHost => "unknown_host",
             Self::HostDraining => "host_draining",
+            Self::NotDeclared => "not_declared",
         }
     }
 }

@@ -124,7 +124,9 @@ impl Timers {
             | Event::WorkerReweighted { .. }
             | Event::HostDraining { .. }
             | Event::HostRemoved { .. }
-            | Event::PortBusy { .. } => {}
+            | Event::PortBusy { .. }
+            | Event::ServiceDeclared { .. }
+            | Event::ServiceRetired { .. } => {}
         }
     }
 
@@ -159,6 +161,8 @@ pub(super) fn subject(command: &Command) -> Option<&WorkerKey> {
         | Command::ReportBusyPort { .. }
         | Command::DrainHost { .. }
         | Command::RemoveHost { .. }
+        | Command::DeclareService { .. }
+        | Command::RetireService { .. }
         | Command::CloseSession { .. }
         | Command::EndRejoin
         | Command::RecordRejection { .. } => None,

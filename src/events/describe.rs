@@ -34,6 +34,8 @@ impl fmt::Display for Event {
             Self::HostDraining { host, reason } => write!(f, " {host} {reason:?}"),
             Self::HostRemoved { host } => write!(f, " {host}"),
             Self::PortBusy { host, port } => write!(f, " {host} {port}"),
+            Self::ServiceDeclared { service, spec } => write!(f, " {service} {spec}"),
+            Self::ServiceRetired { service } => write!(f, " {service}"),
             Self::UpdateRejected { rejection } => write!(
                 f,
                 " {:?} {} {} {:?}",

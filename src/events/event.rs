@@ -11,6 +11,10 @@ pub use super::parts::{
     DisconnectCause, Endpoint, EndpointAddress, ExitStatus, HealthSource, HostReport, Lease, Locality,
     PortRange, Process, Readiness, Registration, RemovalCause, UpdateRejection, Verdict,
 };
+pub use super::service::{
+    ClusterPolicy, DegradedAs, Delivery, LbPolicy, LocalityWeighting, PortSpec, Protocol, ServiceSpec,
+    UnreadyAs,
+};
 use super::{HostName, ReplicaId, ServiceName, SessionId, WorkerKey, WorkerRef};
 
 /// A fact.
@@ -121,6 +125,18 @@ pub enum Event {
         /// Which port.
         port: u16,
     },
+    /// An operator said what a service is.
+    ServiceDeclared {
+        /// Which service.
+        service: ServiceName,
+        /// What it is.
+        spec: ServiceSpec,
+    },
+    /// The service is over: its declaration holds no longer, and no worker of it lives.
+    ServiceRetired {
+        /// Which service.
+        service: ServiceName,
+    },
 }
 
 impl Event {
@@ -143,13 +159,32 @@ impl Event {
             Self::HostDraining { .. } => "HostDraining",
             Self::HostRemoved { .. } => "HostRemoved",
             Self::PortBusy { .. } => "PortBusy",
+            Self::ServiceDeclared { .. } => "ServiceDeclared",
+            Self::ServiceRetired { .. } => "ServiceRetired",
         }
     }
 
     /// Which service this is about, where it is about one.
     #[must_use]
     pub fn service(&self) -> Option<&ServiceName> {
-        self.worker().map(|key| &key.service)
+        match self {
+            Self::ServiceDeclared { service, .. } | Self::ServiceRetired { service } => Some(service),
+            Self::ReplicaStarted { .. }
+            | Self::HostReported { .. }
+            | Self::WorkerRegistered { .. }
+            | Self::WorkerReady { .. }
+            | Self::WorkerUnready { .. }
+            | Self::WorkerDraining { .. }
+            | Self::WorkerDisconnected { .. }
+            | Self::WorkerReconnected { .. }
+            | Self::WorkerRemoved { .. }
+            | Self::UpdateRejected { .. }
+            | Self::WorkerHealthReported { .. }
+            | Self::WorkerReweighted { .. }
+            | Self::HostDraining { .. }
+            | Self::HostRemoved { .. }
+            | Self::PortBusy { .. } => self.worker().map(|key| &key.service),
+        }
     }
 
     /// Which worker this is about, where it is about one.
@@ -170,7 +205,9 @@ impl Event {
             | Self::UpdateRejected { .. }
             | Self::HostDraining { .. }
             | Self::HostRemoved { .. }
-            | Self::PortBusy { .. } => None,
+            | Self::PortBusy { .. }
+            | Self::ServiceDeclared { .. }
+            | Self::ServiceRetired { .. } => None,
         }
     }
 }

@@ -13,6 +13,7 @@ mod envelope;
 mod glob;
 mod offset;
 mod parts;
+mod service;
 
 pub use chain::{ChainHash, Head, InvalidChainHash};
 pub use envelope::{Actor, CorrelationId, Envelope, Timestamp};

@@ -178,6 +178,8 @@ pub enum RemovalCause {
     HostRemoved,
     /// Its lease was not renewed in time.
     LeaseExpired,
+    /// Its service was retired.
+    ServiceRetired,
 }
 
 /// How a process ended.
@@ -202,6 +204,7 @@ impl fmt::Display for RemovalCause {
             Self::Operator => f.write_str("operator"),
             Self::HostRemoved => f.write_str("host removed"),
             Self::LeaseExpired => f.write_str("lease expired"),
+            Self::ServiceRetired => f.write_str("service retired"),
         }
     }
 }

@@ -17,9 +17,6 @@ use crate::proto;
 use crate::proto::attach_request::Request;
 use crate::proto::{AttachRequest, AttachResponse, answer, attach_response, exit};
 
-/// How long a drain takes when the request does not say, in milliseconds: longer than most requests.
-pub(crate) const DRAIN_MS_DEFAULT: u32 = 5000;
-
 /// The command that a request stands for.
 pub(super) fn command(request: AttachRequest, session: &SessionId) -> Result<Command, Rejection> {
     let missing =
@@ -34,11 +31,9 @@ pub(super) fn command(request: AttachRequest, session: &SessionId) -> Result<Com
         Request::Unready(proto::Unready { worker, reason }) => {
             Ok(Command::Unready { worker: reference(worker)?, reason })
         }
-        Request::Drain(proto::Drain { worker, reason, drain_ms }) => Ok(Command::Drain {
-            worker: reference(worker)?,
-            reason,
-            drain_ms: drain_ms.unwrap_or(DRAIN_MS_DEFAULT),
-        }),
+        Request::Drain(proto::Drain { worker, reason, drain_ms }) => {
+            Ok(Command::Drain { worker: reference(worker)?, reason, drain_ms })
+        }
         Request::ReportHealth(report) => report_health(report),
         Request::Reweight(proto::Reweight { worker, weight: given }) => Ok(Command::Reweight {
             worker: reference(worker)?,
@@ -71,6 +66,8 @@ pub(super) fn subject(command: &Command) -> Option<WorkerKey> {
         | Command::ReportBusyPort { .. }
         | Command::DrainHost { .. }
         | Command::RemoveHost { .. }
+        | Command::DeclareService { .. }
+        | Command::RetireService { .. }
         | Command::CloseSession { .. }
         | Command::EndGrace { .. }
         | Command::EndRejoin

@@ -109,7 +109,9 @@ fn obey(orders: &Orders, event: &Event) {
         | Event::WorkerReweighted { .. }
         | Event::HostDraining { .. }
         | Event::HostRemoved { .. }
-        | Event::PortBusy { .. } => {}
+        | Event::PortBusy { .. }
+        | Event::ServiceDeclared { .. }
+        | Event::ServiceRetired { .. } => {}
     }
 }
 
@@ -120,7 +122,8 @@ const fn is_news_to_the_worker(cause: &RemovalCause) -> bool {
         | RemovalCause::Drained
         | RemovalCause::Operator
         | RemovalCause::HostRemoved
-        | RemovalCause::LeaseExpired => true,
+        | RemovalCause::LeaseExpired
+        | RemovalCause::ServiceRetired => true,
         RemovalCause::Deregistered | RemovalCause::Exited(_) | RemovalCause::Disconnected(_) => false,
     }
 }

@@ -9,7 +9,7 @@ use axum::routing::{post, put};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
-use super::convert::{DRAIN_MS_DEFAULT, health_source};
+use super::convert::health_source;
 use super::session::new_session_id;
 use crate::command::{Command, PortRequest, Registering, ip_literal, port_number, weight};
 use crate::engine::{Accepted, Handle};
@@ -271,9 +271,8 @@ async fn drain(
     peer: Peer,
     JsonBody(body): JsonBody<DrainBody>,
 ) -> Answer {
-    let drain_ms = body.drain_ms.unwrap_or(DRAIN_MS_DEFAULT);
-    obey(&handle, peer, Command::Drain { worker: place.worker(&body.fence)?, reason: body.reason, drain_ms })
-        .await
+    let DrainBody { fence, reason, drain_ms } = body;
+    obey(&handle, peer, Command::Drain { worker: place.worker(&fence)?, reason, drain_ms }).await
 }
 
 async fn deregister(

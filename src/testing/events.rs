@@ -10,10 +10,10 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::names::{host, port, session, worker};
+use super::names::{host, port, service, session, worker};
 use super::parts::{
     busy_port, disconnect_cause, health_source, lease, locality, readiness, reason, rejection, removal_cause,
-    report, verdict,
+    report, spec, verdict,
 };
 use crate::events::event::{Endpoint, EndpointAddress, Registration};
 use crate::events::{Actor, Envelope, Event, Generation, Offset, ReplicaId, Timestamp, WorkerRef};
@@ -57,7 +57,9 @@ fn reference_of(event: &mut Event) -> Option<&mut WorkerRef> {
         | Event::UpdateRejected { .. }
         | Event::HostDraining { .. }
         | Event::HostRemoved { .. }
-        | Event::PortBusy { .. } => None,
+        | Event::PortBusy { .. }
+        | Event::ServiceDeclared { .. }
+        | Event::ServiceRetired { .. } => None,
     }
 }
 
@@ -75,7 +77,7 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(worker, registration)| Event::WorkerRegistered { worker, registration }),
         4 => reference().prop_map(|worker| Event::WorkerReady { worker }),
         3 => (reference(), "[a-z]{0,3}").prop_map(|(worker, reason)| Event::WorkerUnready { worker, reason }),
-        2 => (reference(), any::<u32>()).prop_map(|(worker, drain_ms)| Event::WorkerDraining {
+        4 => (reference(), any::<u32>()).prop_map(|(worker, drain_ms)| Event::WorkerDraining {
             worker,
             reason: String::new(),
             drain_ms
@@ -94,6 +96,8 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (host(), reason()).prop_map(|(host, reason)| Event::HostDraining { host, reason }),
         1 => host().prop_map(|host| Event::HostRemoved { host }),
         1 => (host(), busy_port()).prop_map(|(host, port)| Event::PortBusy { host, port: port.get() }),
+        2 => (service(), spec()).prop_map(|(service, spec)| Event::ServiceDeclared { service, spec }),
+        1 => service().prop_map(|service| Event::ServiceRetired { service }),
     ]
 }
 

@@ -1,15 +1,19 @@
 //! What events and wishes are made of.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 
+use proptest::collection::vec;
+use proptest::option::weighted;
 use proptest::prelude::*;
-use proptest::sample::select;
+use proptest::sample::{select, subsequence};
 
 use super::names::port;
+use crate::events::PortName;
 use crate::events::event::{
-    DisconnectCause, ExitStatus, HealthSource, HostReport, Lease, Locality, PortRange, Readiness,
-    RemovalCause, UpdateRejection, Verdict,
+    ClusterPolicy, DegradedAs, Delivery, DisconnectCause, ExitStatus, HealthSource, HostReport, LbPolicy,
+    Lease, Locality, LocalityWeighting, PortRange, PortSpec, Protocol, Readiness, RemovalCause, ServiceSpec,
+    UnreadyAs, UpdateRejection, Verdict,
 };
 use crate::projection::resources::TypeUrl;
 
@@ -79,4 +83,43 @@ pub(super) fn lease() -> impl Strategy<Value = Lease> {
     let session = |disconnect_grace_ms| Lease::Session { disconnect_grace_ms };
     let ttl = |ttl_ms| Lease::Ttl { ttl_ms };
     select(vec![session(0), session(5_000), session(0), session(5_000), ttl(1_000), ttl(20_000)])
+}
+
+/// Declarations of few ports, whose numbers are those that workers ask for.
+pub(super) fn spec() -> impl Strategy<Value = ServiceSpec> {
+    let protocol = select(&[Protocol::Http1, Protocol::Http2, Protocol::Tcp][..]);
+    let names = subsequence(vec!["http", "admin", "grpc"], 0..=3).prop_shuffle();
+    let places = vec((weighted(0.2, busy_port()), protocol), 3);
+    let ports = (names, places).prop_map(|(names, places)| {
+        let port = |(name, (number, protocol)): (&str, (Option<NonZeroU16>, Protocol))| PortSpec {
+            name: PortName::new(name).expect("a valid name"),
+            number,
+            protocol,
+        };
+        names.into_iter().zip(places).map(port).collect()
+    });
+    (ports, policy(), weighted(0.3, 0..10_000_u32)).prop_map(|(ports, cluster, drain_ms)| ServiceSpec {
+        ports,
+        cluster,
+        drain_ms,
+    })
+}
+
+fn policy() -> impl Strategy<Value = ClusterPolicy> {
+    let lb = select(&[LbPolicy::RoundRobin, LbPolicy::LeastRequest][..]);
+    let numbers = (weighted(0.2, 1..10_000_u32), weighted(0.2, 0..=100_u8));
+    let weighting = select(&[LocalityWeighting::Off, LocalityWeighting::On][..]);
+    let degraded = select(&[DegradedAs::Healthy, DegradedAs::Degraded][..]);
+    let unready = select(&[UnreadyAs::Unhealthy, UnreadyAs::Absent][..]);
+    (lb, numbers, weighting, degraded, unready).prop_map(
+        |(lb, (connect_timeout_ms, panic_threshold), locality_weighting, degraded, unready)| ClusterPolicy {
+            lb,
+            connect_timeout_ms: connect_timeout_ms.and_then(NonZeroU32::new),
+            panic_threshold,
+            locality_weighting,
+            degraded,
+            unready,
+            delivery: Delivery::Eds,
+        },
+    )
 }

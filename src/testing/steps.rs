@@ -10,16 +10,18 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use super::names::{host, session, worker};
+use super::names::{host, service, session, worker};
 use super::parts::{
     busy_port, disconnect_cause, health_source, lease, locality, readiness, reason, rejection, removal_cause,
-    report, verdict,
+    report, spec, verdict,
 };
 use crate::command::{Command, PortRequest, Registering};
 use crate::events::event::{
-    DisconnectCause, HealthSource, HostReport, RemovalCause, UpdateRejection, Verdict,
+    DisconnectCause, HealthSource, HostReport, RemovalCause, ServiceSpec, UpdateRejection, Verdict,
 };
-use crate::events::{Generation, HostName, Offset, PortName, ReplicaId, SessionId, WorkerKey, WorkerRef};
+use crate::events::{
+    Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, WorkerKey, WorkerRef,
+};
 
 /// Why whatever is emptied is emptied.
 const REASON: &str = "deploy";
@@ -54,17 +56,19 @@ pub enum Wanted {
     ExpireLease { worker: WorkerKey, aim: Aim },
     Ready { worker: WorkerKey, aim: Aim },
     Unready { worker: WorkerKey, aim: Aim, reason: String },
-    Drain { worker: WorkerKey, aim: Aim, drain_ms: u32 },
+    Drain { worker: WorkerKey, aim: Aim, drain_ms: Option<u32> },
     Remove { worker: WorkerKey, aim: Aim, cause: RemovalCause },
     ReportHealth { worker: WorkerKey, aim: Aim, source: HealthSource, verdict: Verdict, reason: String },
     Reweight { worker: WorkerKey, aim: Aim, weight: Option<NonZeroU32> },
     ReportBusyPort { host: HostName, port: NonZeroU16 },
-    DrainHost { host: HostName, drain_ms: u32 },
+    DrainHost { host: HostName, drain_ms: Option<u32> },
     RemoveHost { host: HostName },
     CloseSession { session: SessionId, cause: DisconnectCause },
     EndGrace { worker: WorkerKey, aim: Aim },
     EndRejoin,
     RecordRejection { rejection: UpdateRejection },
+    DeclareService { service: ServiceName, spec: ServiceSpec },
+    RetireService { service: ServiceName },
 }
 
 impl Wanted {
@@ -106,6 +110,8 @@ impl Wanted {
             Self::EndGrace { worker, aim } => Command::EndGrace { worker: aimed(&worker, aim) },
             Self::EndRejoin => Command::EndRejoin,
             Self::RecordRejection { rejection } => Command::RecordRejection { rejection },
+            Self::DeclareService { service, spec } => Command::DeclareService { service, spec },
+            Self::RetireService { service } => Command::RetireService { service },
         }
     }
 }
@@ -133,7 +139,7 @@ fn of_worker(workers: BoxedStrategy<WorkerKey>) -> impl Strategy<Value = Wanted>
         4 => aimed.clone().prop_map(|(worker, aim)| Wanted::Ready { worker, aim }),
         3 => (aimed.clone(), reason())
             .prop_map(|((worker, aim), reason)| Wanted::Unready { worker, aim, reason }),
-        2 => (aimed.clone(), 0..10_000_u32)
+        2 => (aimed.clone(), weighted(0.8, 0..10_000_u32))
             .prop_map(|((worker, aim), drain_ms)| Wanted::Drain { worker, aim, drain_ms }),
         2 => (aimed.clone(), removal_cause())
             .prop_map(|((worker, aim), cause)| Wanted::Remove { worker, aim, cause }),
@@ -153,12 +159,14 @@ fn of_others() -> impl Strategy<Value = Wanted> {
         2 => select(&["r1", "r2", "r3", "r4"][..]).prop_map(start),
         3 => (host(), report()).prop_map(|(host, report)| Wanted::ReportHost { host, report }),
         1 => (host(), busy_port()).prop_map(|(host, port)| Wanted::ReportBusyPort { host, port }),
-        1 => (host(), 0..10_000_u32).prop_map(|(host, drain_ms)| Wanted::DrainHost { host, drain_ms }),
+        1 => (host(), weighted(0.8, 0..10_000_u32)).prop_map(|(host, drain_ms)| Wanted::DrainHost { host, drain_ms }),
         1 => host().prop_map(|host| Wanted::RemoveHost { host }),
         2 => (session(), disconnect_cause())
             .prop_map(|(session, cause)| Wanted::CloseSession { session, cause }),
         1 => Just(Wanted::EndRejoin),
         1 => rejection().prop_map(|rejection| Wanted::RecordRejection { rejection }),
+        3 => (service(), spec()).prop_map(|(service, spec)| Wanted::DeclareService { service, spec }),
+        1 => service().prop_map(|service| Wanted::RetireService { service }),
     ]
 }
 

@@ -25,4 +25,5 @@ mod replay;
 mod rest;
 mod restarts;
 mod seed;
+mod services;
 mod wait;

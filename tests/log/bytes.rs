@@ -64,6 +64,8 @@ fn pinned_number(event: &Event) -> u8 {
         Event::HostDraining { .. } => 12,
         Event::HostRemoved { .. } => 13,
         Event::PortBusy { .. } => 14,
+        Event::ServiceDeclared { .. } => 15,
+        Event::ServiceRetired { .. } => 16,
     }
 }
 

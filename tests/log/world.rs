@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use foldplane::events::event::{
-    DisconnectCause, Endpoint, EndpointAddress, ExitStatus, HealthSource, HostReport, Lease, Locality,
-    PortRange, Process, Readiness, Registration, RemovalCause, UpdateRejection, Verdict,
+    ClusterPolicy, DegradedAs, Delivery, DisconnectCause, Endpoint, EndpointAddress, ExitStatus,
+    HealthSource, HostReport, LbPolicy, Lease, Locality, LocalityWeighting, PortRange, PortSpec, Process,
+    Protocol, Readiness, Registration, RemovalCause, ServiceSpec, UnreadyAs, UpdateRejection, Verdict,
 };
 use foldplane::events::log::{EventLog, LogError, LogReader};
 use foldplane::events::{
@@ -37,6 +38,8 @@ pub(crate) fn every_event() -> Vec<Event> {
         Event::HostDraining { host: worker.key.host.clone(), reason: "kernel update".to_owned() },
         Event::HostRemoved { host: worker.key.host.clone() },
         Event::PortBusy { host: worker.key.host, port: 20_017 },
+        Event::ServiceDeclared { service: worker.key.service.clone(), spec: service_spec() },
+        Event::ServiceRetired { service: worker.key.service },
     ]
 }
 
@@ -73,6 +76,27 @@ fn registration() -> Registration {
         metadata: BTreeMap::from([("colour".to_owned(), "blue".to_owned())]),
         session: SessionId::new("s-1").unwrap(),
         lease: Lease::Session { disconnect_grace_ms: 250 },
+    }
+}
+
+fn service_spec() -> ServiceSpec {
+    let port = |name: &str, number: Option<u16>, protocol| PortSpec {
+        name: PortName::new(name).unwrap(),
+        number: number.and_then(|number| number.try_into().ok()),
+        protocol,
+    };
+    ServiceSpec {
+        ports: vec![port("http", None, Protocol::Tcp), port("grpc", Some(9_002), Protocol::Http2)],
+        cluster: ClusterPolicy {
+            lb: LbPolicy::RingHash,
+            connect_timeout_ms: 250.try_into().ok(),
+            panic_threshold: Some(0),
+            locality_weighting: LocalityWeighting::On,
+            degraded: DegradedAs::Degraded,
+            unready: UnreadyAs::Absent,
+            delivery: Delivery::Leds,
+        },
+        drain_ms: Some(30_000),
     }
 }
 

@@ -1,10 +1,12 @@
 //! The model: every life of every worker, worked out from all events each time somebody asks.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 
 use foldplane::events::event::{
-    EndpointAddress, HealthSource, HostReport, Lease, Locality, Readiness, Registration, Verdict,
+    ClusterPolicy, DegradedAs, EndpointAddress, HealthSource, HostReport, Lease, Locality, Readiness,
+    Registration, ServiceSpec, UnreadyAs, Verdict,
 };
 use foldplane::events::{
     Envelope, Event, Generation, HostName, Offset, PortName, ServiceName, SessionId, Timestamp, WorkerKey,
@@ -26,6 +28,7 @@ pub(crate) struct Life<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
     Healthy,
+    Degraded,
     Unhealthy,
     Draining,
 }
@@ -70,7 +73,9 @@ pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
             | Event::UpdateRejected { .. }
             | Event::HostDraining { .. }
             | Event::HostRemoved { .. }
-            | Event::PortBusy { .. } => {}
+            | Event::PortBusy { .. }
+            | Event::ServiceDeclared { .. }
+            | Event::ServiceRetired { .. } => {}
         }
     }
     lives
@@ -184,18 +189,18 @@ impl Life<'_> {
     }
 
     /// What is published of it; what was never in does not come in as unhealthy or draining.
-    pub(crate) fn health(&self) -> Option<Health> {
+    pub(crate) fn health(&self, policy: &ClusterPolicy) -> Option<Health> {
         let was_ready = self.said.iter().any(|event| matches!(event, Event::WorkerReady { .. }));
         if self.registration.readiness == Readiness::Reported && !was_ready {
             return None;
         }
+        let says = |said: Verdict| self.opinions().iter().any(|(_, verdict, _)| *verdict == said);
         Some(match self.last_word() {
             Some(Event::WorkerDraining { .. }) => Health::Draining,
+            Some(Event::WorkerUnready { .. }) if policy.unready == UnreadyAs::Absent => return None,
             Some(Event::WorkerUnready { .. }) => Health::Unhealthy,
-            _ if self.is_disconnected() => Health::Unhealthy,
-            _ if self.opinions().iter().any(|(_, verdict, _)| *verdict == Verdict::Unhealthy) => {
-                Health::Unhealthy
-            }
+            _ if self.is_disconnected() || says(Verdict::Unhealthy) => Health::Unhealthy,
+            _ if says(Verdict::Degraded) && policy.degraded == DegradedAs::Degraded => Health::Degraded,
             _ => Health::Healthy,
         })
     }
@@ -243,9 +248,34 @@ pub(crate) fn address(events: &[Envelope], host: &HostName) -> IpAddr {
     report(events, host).map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |report| report.addresses[0])
 }
 
-/// The name under which a port of a service is published: the service for the port that was known first since the
-/// service last had nobody, `service:port` for the others.
-pub(crate) fn cluster(lives: &[Life<'_>], service: &ServiceName, port: &PortName) -> String {
+/// What a service is declared to be. A retirement while somebody lives makes no sense, and changes nothing.
+pub(crate) fn spec<'a>(events: &'a [Envelope], name: &ServiceName) -> Option<&'a ServiceSpec> {
+    let lived = |index| living(&events[..index]).iter().any(|life| life.key.service == *name);
+    let last = events.iter().enumerate().rev().find_map(|(index, envelope)| match &envelope.event {
+        Event::ServiceDeclared { service, spec } if service == name => Some(Some(spec)),
+        Event::ServiceRetired { service } if service == name && !lived(index) => Some(None),
+        _ => None,
+    });
+    last.flatten()
+}
+
+/// Every service that was ever declared.
+pub(crate) fn declared(events: &[Envelope]) -> BTreeSet<&ServiceName> {
+    let named = events.iter().filter_map(|envelope| match &envelope.event {
+        Event::ServiceDeclared { service, .. } => Some(service),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// The name under which a port of a service is published: the service for the port that is declared first, or else was
+/// known first since the service last had nobody; `service:port` for the others.
+pub(crate) fn cluster(
+    spec: Option<&ServiceSpec>,
+    lives: &[Life<'_>],
+    service: &ServiceName,
+    port: &PortName,
+) -> String {
     let of_service = || lives.iter().filter(|life| life.key.service == *service);
     let mut first: Option<&PortName> = None;
     for life in of_service() {
@@ -258,5 +288,6 @@ pub(crate) fn cluster(lives: &[Life<'_>], service: &ServiceName, port: &PortName
         }
         first = first.or(life.registration.endpoints.first().map(|endpoint| &endpoint.port));
     }
-    if first == Some(port) { service.to_string() } else { format!("{service}:{port}") }
+    let declared = spec.and_then(|spec| spec.ports.first()).map(|port| &port.name);
+    if declared.or(first) == Some(port) { service.to_string() } else { format!("{service}:{port}") }
 }

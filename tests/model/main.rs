@@ -21,6 +21,7 @@ mod machine;
 mod order;
 mod reach;
 mod replay;
+mod services;
 mod streams;
 mod told;
 mod totality;

@@ -51,6 +51,8 @@ fn steps_lead_to_every_event_and_every_refusal() {
             "HostReported",
             "PortBusy",
             "ReplicaStarted",
+            "ServiceDeclared",
+            "ServiceRetired",
             "UpdateRejected",
             "WorkerDisconnected",
             "WorkerDraining",
@@ -70,6 +72,7 @@ fn steps_lead_to_every_event_and_every_refusal() {
             "draining",
             "host_draining",
             "invalid_argument",
+            "not_declared",
             "port_taken",
             "ports_exhausted",
             "stale_generation",
@@ -98,7 +101,8 @@ fn events_without_sense_lead_to_every_anomaly() {
             "no such worker lives",
             "the worker is draining",
             "the worker's key is taken",
-            "workers live on the host"
+            "workers live on the host",
+            "workers of the service live"
         ]
     );
 }

@@ -4,21 +4,34 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 
-use envoy_types::pb::envoy::config::cluster::v3::Cluster;
+use envoy_types::pb::envoy::config::cluster::v3 as pb;
+use envoy_types::pb::envoy::config::cluster::v3::cluster::LbPolicy as LbPolicyPb;
+use envoy_types::pb::envoy::config::cluster::v3::cluster::common_lb_config::LocalityConfigSpecifier;
 use envoy_types::pb::envoy::config::core::v3::address::Address;
 use envoy_types::pb::envoy::config::core::v3::socket_address::PortSpecifier;
 use envoy_types::pb::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
 use envoy_types::pb::envoy::config::endpoint::v3::{ClusterLoadAssignment, LbEndpoint};
 use envoy_types::pb::google::protobuf::Any;
-use foldplane::events::Envelope;
-use foldplane::events::event::Locality;
+use foldplane::events::event::{LbPolicy, Locality, LocalityWeighting, Protocol, ServiceSpec};
+use foldplane::events::{Envelope, PortName, ServiceName};
 use foldplane::projection::resources::{Resource, Resources, TypeUrl};
 use prost::Message;
 
-use crate::dull::{Health, addresses, cluster, lives, locality};
+use crate::dull::{Health, addresses, cluster, declared, lives, locality, spec};
 
-/// The endpoints of every cluster, a line each, in the order in which they are sent.
-pub(crate) type Told = BTreeMap<String, Vec<String>>;
+/// Every cluster.
+pub(crate) type Told = BTreeMap<String, Cluster>;
+
+/// What clients are told of one cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cluster {
+    /// How they are to use it, as far as it is not left to them.
+    pub(crate) attributes: String,
+    /// Whether proxyless gRPC is led to it.
+    pub(crate) routed: bool,
+    /// Its endpoints, a line each, in the order in which they are sent.
+    pub(crate) endpoints: Vec<String>,
+}
 
 struct Entry {
     priority: u32,
@@ -31,22 +44,79 @@ struct Entry {
 /// What clients must be told after these events.
 pub(crate) fn by_the_model(events: &[Envelope]) -> Told {
     let lives = lives(events);
-    let mut clusters: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+    let mut clusters: BTreeMap<String, (ServiceName, PortName, Vec<Entry>)> = BTreeMap::new();
+    let mut at = |service: &ServiceName, port: &PortName, entry: Option<Entry>| {
+        let name = cluster(spec(events, service), &lives, service, port);
+        let place = clusters.entry(name).or_insert_with(|| (service.clone(), port.clone(), Vec::new()));
+        place.2.extend(entry);
+    };
+    for service in declared(events) {
+        let ports = spec(events, service).into_iter().flat_map(|spec| &spec.ports);
+        ports.for_each(|port| at(service, &port.name, None));
+    }
     for life in lives.iter().filter(|life| life.ended.is_none()) {
         let registration = life.registration;
+        let policy = spec(events, &life.key.service).map(|spec| spec.cluster).unwrap_or_default();
         for (endpoint, address) in registration.endpoints.iter().zip(addresses(registration)) {
-            let entries = clusters.entry(cluster(&lives, &life.key.service, &endpoint.port)).or_default();
             let own = registration.locality.clone();
-            entries.extend(life.health().map(|health| Entry {
+            let entry = life.health(&policy).map(|health| Entry {
                 priority: registration.priority,
                 locality: own.unwrap_or_else(|| locality(events, &life.key.host)),
                 address,
                 health,
                 weight: life.weight().map(NonZeroU32::get),
-            }));
+            });
+            at(&life.key.service, &endpoint.port, entry);
         }
     }
-    clusters.into_iter().map(|(name, entries)| (name, lines(entries))).collect()
+    let told = |(name, (service, port, entries))| {
+        let spec = spec(events, &service).cloned().unwrap_or_default();
+        let protocol = spec.port(&port).map(|port| port.protocol).unwrap_or_default();
+        let routed = protocol != Protocol::Tcp;
+        (name, Cluster { attributes: attributes(&spec, protocol), routed, endpoints: lines(entries) })
+    };
+    clusters.into_iter().map(told).collect()
+}
+
+fn attributes(spec: &ServiceSpec, protocol: Protocol) -> String {
+    let policy = &spec.cluster;
+    let mut said = Vec::new();
+    match policy.lb {
+        LbPolicy::RoundRobin => {}
+        LbPolicy::LeastRequest => said.push("LEAST_REQUEST".to_owned()),
+        LbPolicy::Random => said.push("RANDOM".to_owned()),
+        LbPolicy::RingHash => said.push("RING_HASH".to_owned()),
+    }
+    said.extend(policy.connect_timeout_ms.map(|ms| format!("connects within {ms} ms")));
+    said.extend(policy.panic_threshold.map(|percent| format!("panics below {percent} %")));
+    if policy.locality_weighting == LocalityWeighting::On {
+        said.push("weighs localities".to_owned());
+    }
+    if protocol == Protocol::Http2 {
+        said.push("HTTP/2".to_owned());
+    }
+    said.join(", ")
+}
+
+/// The same of a cluster as it is sent.
+fn attributes_of(cluster: &pb::Cluster) -> String {
+    let mut said = Vec::new();
+    if cluster.lb_policy() != LbPolicyPb::RoundRobin {
+        said.push(cluster.lb_policy().as_str_name().to_owned());
+    }
+    let timeout = cluster.connect_timeout.as_ref();
+    said.extend(timeout.map(|time| {
+        format!("connects within {} ms", time.seconds * 1000 + i64::from(time.nanos) / 1_000_000)
+    }));
+    let common = cluster.common_lb_config.clone().unwrap_or_default();
+    said.extend(common.healthy_panic_threshold.map(|percent| format!("panics below {} %", percent.value)));
+    if let Some(LocalityConfigSpecifier::LocalityWeightedLbConfig(_)) = common.locality_config_specifier {
+        said.push("weighs localities".to_owned());
+    }
+    if !cluster.typed_extension_protocol_options.is_empty() {
+        said.push("HTTP/2".to_owned());
+    }
+    said.join(", ")
 }
 
 fn lines(mut entries: Vec<Entry>) -> Vec<String> {
@@ -60,6 +130,7 @@ fn lines(mut entries: Vec<Entry>) -> Vec<String> {
         let share: u32 = healthy.map(|other| other.weight.unwrap_or(1)).sum();
         let health = match entry.health {
             Health::Healthy => "HEALTHY",
+            Health::Degraded => "DEGRADED",
             Health::Unhealthy => "UNHEALTHY",
             Health::Draining => "DRAINING",
         };
@@ -78,12 +149,16 @@ pub(crate) fn by(resources: &Resources) -> Told {
     clusters
         .iter()
         .map(|resource| {
-            let cluster: Cluster = message(resource);
+            let cluster: pb::Cluster = message(resource);
             assert_eq!(cluster.name, resource.name.as_str());
             let assignment = assignments.get(&cluster.name).expect("each cluster has an assignment");
             let assignment: ClusterLoadAssignment = message(assignment);
             assert_eq!(assignment.cluster_name, cluster.name);
-            (cluster.name, lines_of(&assignment))
+            let way = [TypeUrl::Listener, TypeUrl::RouteConfiguration]
+                .map(|type_url| resources.of(type_url).get(&cluster.name).is_some());
+            assert_eq!(way[0], way[1], "a listener and its route come together");
+            let (attributes, endpoints) = (attributes_of(&cluster), lines_of(&assignment));
+            (cluster.name, Cluster { attributes, routed: way[0], endpoints })
         })
         .collect()
 }

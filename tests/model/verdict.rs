@@ -10,6 +10,7 @@ use foldplane::events::event::{
 use foldplane::events::{Envelope, Event, HostName, ReplicaId, Timestamp, WorkerRef};
 
 use crate::dull::{Life, address, addresses, is_emptied, lives, living, report, takes_out};
+use crate::services;
 
 /// A port rests so long after its owner is gone (design: 30 s).
 const REST_MS: u64 = 30_000;
@@ -93,6 +94,8 @@ fn expected(
             known_host(events, host)?;
             unless(rest(events, host, port.get()) == Some((now, BUSY_MS)), "PortBusy")
         }
+        Command::DeclareService { service, spec } => services::declare(events, service, spec)?,
+        Command::RetireService { service } => services::retire(events, service),
         Command::DrainHost { host, .. } => drain_host(events, host)?,
         Command::RemoveHost { host } => remove_host(events, host),
         Command::RecordRejection { rejection } => {
@@ -105,7 +108,7 @@ fn expected(
     })
 }
 
-fn unless(already: bool, name: &'static str) -> Vec<&'static str> {
+pub(crate) fn unless(already: bool, name: &'static str) -> Vec<&'static str> {
     if already { vec![] } else { vec![name] }
 }
 
@@ -278,6 +281,11 @@ fn rest(events: &[Envelope], host: &HostName, number: u16) -> Option<(Timestamp,
 
 #[track_caller]
 fn check_registering(events: &[Envelope], wish: &Registering, now: Timestamp, answer: &Answer) {
+    let Some(wish) = &services::as_declared(events, wish) else {
+        let code = answer.as_ref().map_err(|rejection| rejection.code);
+        assert!(matches!(code, Err(RejectionCode::NotDeclared | RejectionCode::HostDraining)), "{answer:?}");
+        return;
+    };
     let ports = Ports::new(events, wish, now);
     let twice = ports.fixed.iter().collect::<BTreeSet<_>>().len() < ports.fixed.len();
     let taken = ports.fixed.iter().any(|number| ports.held_by_others.contains(number));
@@ -297,7 +305,8 @@ fn check_registering(events: &[Envelope], wish: &Registering, now: Timestamp, an
             RejectionCode::UnknownWorker
             | RejectionCode::StaleGeneration
             | RejectionCode::Draining
-            | RejectionCode::UnknownHost => {
+            | RejectionCode::UnknownHost
+            | RejectionCode::NotDeclared => {
                 panic!("no reason to refuse a registration: {rejection}")
             }
         },

@@ -69,9 +69,10 @@ fn versions(resources: &Resources) -> String {
 
 fn endpoints(resources: &Resources) -> String {
     let mut text = String::new();
-    for (name, lines) in by(resources) {
-        writeln!(text, "    {name}").unwrap();
-        lines.iter().for_each(|line| writeln!(text, "      {line}").unwrap());
+    for (name, cluster) in by(resources) {
+        let (attributes, led) = (cluster.attributes, if cluster.routed { "" } else { " (not for gRPC)" });
+        writeln!(text, "    {}", format!("{name}{led} {attributes}").trim_end()).unwrap();
+        cluster.endpoints.iter().for_each(|line| writeln!(text, "      {line}").unwrap());
     }
     text
 }

@@ -41,7 +41,7 @@ fn register(id: &str) -> Act {
 /// the removal that was owed was forgotten: the worker drained for ever.
 #[test]
 fn what_is_owed_is_not_forgotten_when_a_wish_finds_that_the_log_works_again() {
-    let drain = wish(Wanted::Drain { worker: worker("1"), aim: Aim::Live, drain_ms: 1_000 });
+    let drain = wish(Wanted::Drain { worker: worker("1"), aim: Aim::Live, drain_ms: Some(1_000) });
     let trace = run(&[register("1"), drain, Act::Break, Act::Wait(1_000), Act::Mend, register("2")]);
     let gone =
         |event: &Event| matches!(event, Event::WorkerRemoved { worker, .. } if worker.key.id.as_str() == "1");

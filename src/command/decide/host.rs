@@ -2,7 +2,9 @@
 
 use std::num::NonZeroU16;
 
-use super::{Event, Phase, Rejection, RejectionCode, State, check, check_drain, reference, unless};
+use super::{
+    Event, Phase, Rejection, RejectionCode, State, check, check_drain, drain_time, reference, unless,
+};
 use crate::events::event::{HostReport, RemovalCause};
 use crate::events::{HostName, Timestamp, WorkerRef};
 use crate::projection::state::{Host, PortKey, RestCause, Worker};
@@ -33,9 +35,9 @@ pub(super) fn drain(
     state: &State,
     host: &HostName,
     reason: &str,
-    drain_ms: u32,
+    drain_ms: Option<u32>,
 ) -> Result<Vec<Event>, Rejection> {
-    check_drain(drain_ms)?;
+    check_drain(drain_ms.unwrap_or_default())?;
     let reason = check::shortened(reason);
     let known = known(state, host)?;
     let mut events = unless(known.draining.is_some(), || Event::HostDraining {
@@ -44,9 +46,9 @@ pub(super) fn drain(
     });
     let serving = workers(state, known).filter(|(_, worker)| !matches!(worker.phase, Phase::Draining { .. }));
     events.extend(serving.map(|(worker, _)| Event::WorkerDraining {
+        drain_ms: drain_time(state, &worker.key.service, drain_ms),
         worker,
         reason: reason.clone(),
-        drain_ms,
     }));
     Ok(events)
 }

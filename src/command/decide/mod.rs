@@ -2,16 +2,21 @@
 
 mod host;
 mod register;
+mod service;
 mod watch;
 
 use super::{Command, Rejection, RejectionCode, check};
 use crate::events::event::{DisconnectCause, RemovalCause, UpdateRejection};
-use crate::events::{Event, ReplicaId, SessionId, Timestamp, WorkerKey, WorkerRef};
+use crate::events::{Event, ReplicaId, ServiceName, SessionId, Timestamp, WorkerKey, WorkerRef};
 use crate::projection::state::{Link, Phase, RejectionKey, Stale, State, Worker};
 
 /// How many starts of the control plane a worker may leave unanswered: a worker that nobody has heard of through
 /// three full graces is gone, however often we restart.
 pub const REJOINS_MISSED_MAX: u8 = 3;
+
+/// How long a drain takes when neither the request nor the declaration of the service says, in milliseconds: longer
+/// than most requests.
+const DRAIN_MS_DEFAULT: u32 = 5000;
 
 /// The longest drain, in milliseconds: an hour outlasts any request that is still worth waiting for.
 const DRAIN_MS_MAX: u32 = 3_600_000;
@@ -40,6 +45,8 @@ pub fn decide(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Ev
         Command::ReportBusyPort { host, port } => host::report_busy(state, host, *port, now),
         Command::DrainHost { host, reason, drain_ms } => host::drain(state, host, reason, *drain_ms),
         Command::RemoveHost { host } => host::remove(state, host),
+        Command::DeclareService { service, spec } => service::declare(state, service, spec),
+        Command::RetireService { service } => Ok(service::retire(state, service)),
         Command::CloseSession { session, cause } => Ok(close_session(state, session, *cause)),
         Command::EndGrace { worker } => Ok(end_grace(state, worker)),
         Command::EndRejoin => Ok(end_rejoin(state)),
@@ -97,7 +104,13 @@ fn unready(state: &State, worker: &WorkerRef, reason: &str) -> Result<Vec<Event>
     Ok(unless(already, || Event::WorkerUnready { worker: worker.clone(), reason }))
 }
 
-fn drain(state: &State, worker: &WorkerRef, reason: &str, drain_ms: u32) -> Result<Vec<Event>, Rejection> {
+fn drain(
+    state: &State,
+    worker: &WorkerRef,
+    reason: &str,
+    drain_ms: Option<u32>,
+) -> Result<Vec<Event>, Rejection> {
+    let drain_ms = drain_time(state, &worker.key.service, drain_ms);
     check_drain(drain_ms)?;
     let live = live(state, worker)?;
     Ok(unless(matches!(live.phase, Phase::Draining { .. }), || Event::WorkerDraining {
@@ -105,6 +118,12 @@ fn drain(state: &State, worker: &WorkerRef, reason: &str, drain_ms: u32) -> Resu
         reason: check::shortened(reason),
         drain_ms,
     }))
+}
+
+/// How long workers of this service drain.
+fn drain_time(state: &State, service: &ServiceName, asked_ms: Option<u32>) -> u32 {
+    let declared_ms = || state.services().get(service)?.spec.as_ref()?.drain_ms;
+    asked_ms.or_else(declared_ms).unwrap_or(DRAIN_MS_DEFAULT)
 }
 
 fn check_drain(drain_ms: u32) -> Result<(), Rejection> {

@@ -81,7 +81,7 @@ fn a_host_is_emptied_and_removed_with_all_that_lives_there() {
     let host = HostName::new("h1").unwrap();
     world.wish(&register("web/a@h1", &["http"]));
     world.wish(&register("web/b@h2", &["http=9002"]));
-    let drain = Command::DrainHost { host: host.clone(), reason: "kernel".into(), drain_ms: 100 };
+    let drain = Command::DrainHost { host: host.clone(), reason: "kernel".into(), drain_ms: Some(100) };
     check(
         &world.wish(&drain),
         expect![[r#"

@@ -18,7 +18,7 @@ fn a_worker_comes_drains_and_goes() {
             web:admin 127.0.0.1:9000 HEALTHY"#]],
     );
     let worker = world.current("web/a@h1");
-    let drain = Command::Drain { worker: worker.clone(), reason: "deploy".into(), drain_ms: 5000 };
+    let drain = Command::Drain { worker: worker.clone(), reason: "deploy".into(), drain_ms: None };
     check(&world.wish(&drain), expect![[r#"@2 WorkerDraining web/a@h1 for 5000 ms "deploy""#]]);
     check(
         &world.endpoints(),

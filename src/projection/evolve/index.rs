@@ -1,18 +1,13 @@
-//! Keeps what follows from the workers in step with them: ports, addresses, services, clusters.
-//!
-//! An offset of a version moves only when what clients are told has changed (xds-rules 2), and it is decided here,
-//! event by event, so that it does not depend on when resources are rendered.
+//! Keeps what follows from the workers in step with them: ports, addresses, hosts, services, sessions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Anomaly;
-use crate::events::event::{Endpoint, EndpointAddress, HostReport, Locality, Registration};
-use crate::events::{Envelope, HostName, Offset, PortName, ServiceName, WorkerKey};
-use crate::projection::publication::health;
-use crate::projection::state::{
-    Cluster, ClusterName, Member, PortKey, Published, Rest, RestCause, Service, State, Worker,
-};
+use super::publish::{publish, publish_service, withdraw};
+use crate::events::event::{Endpoint, EndpointAddress, HostReport, Registration, ServiceSpec};
+use crate::events::{Envelope, HostName, ServiceName, WorkerKey};
+use crate::projection::state::{PortKey, Rest, RestCause, State, Worker};
 
 /// Whether no other worker holds any of these addresses or ports, and none is given twice.
 pub(super) fn is_free(state: &State, key: &WorkerKey, registration: &Registration) -> bool {
@@ -37,16 +32,13 @@ pub(super) fn insert(state: &mut State, key: &WorkerKey, worker: Worker) {
         }
         state.addresses.insert(endpoint.address.clone(), key.clone());
     }
-    let locality = host.locality();
     state.hosts.insert(key.host.clone(), Arc::new(host));
-    publish(state, key, &worker, &locality);
-    settle(state, key, worker);
+    update(state, key, worker);
 }
 
 /// Puts a new version of a live worker in the place of the old one.
-pub(super) fn update(state: &mut State, key: &WorkerKey, worker: Worker) {
-    let locality = state.hosts.get(&key.host).map(|host| host.locality()).unwrap_or_default();
-    publish(state, key, &worker, &locality);
+pub(super) fn update(state: &mut State, key: &WorkerKey, mut worker: Worker) {
+    publish(state, key, &mut worker);
     settle(state, key, worker);
 }
 
@@ -54,9 +46,8 @@ pub(super) fn update(state: &mut State, key: &WorkerKey, worker: Worker) {
 pub(super) fn remove(state: &mut State, key: &WorkerKey, worker: &Worker, envelope: &Envelope) {
     state.workers.remove(key);
     forget_in_session(state, key, worker);
+    withdraw(state, worker);
     for endpoint in &worker.registration.endpoints {
-        let name = state.cluster_name(&key.service, &endpoint.port);
-        leave_cluster(state, &name, &endpoint.address);
         state.addresses.remove(&endpoint.address);
         if let Some(port) = port_key(key, endpoint) {
             state.ports.remove(&port);
@@ -75,8 +66,8 @@ pub(super) fn report_host(state: &mut State, name: &HostName, report: &HostRepor
     let workers = host.workers.clone();
     state.hosts.insert(name.clone(), Arc::new(host));
     for key in &workers {
-        if let Some(worker) = state.workers.get(key).cloned() {
-            publish(state, key, &worker, &report.locality);
+        if let Some(worker) = state.workers.get(key) {
+            update(state, key, Worker::clone(worker));
         }
     }
 }
@@ -103,6 +94,23 @@ pub(super) fn remove_host(state: &mut State, name: &HostName) -> Result<(), Anom
     Ok(())
 }
 
+/// Takes in what a service is declared to be; its workers and clusters follow.
+pub(super) fn declare_service(state: &mut State, name: &ServiceName, spec: &ServiceSpec) {
+    let service = state.services.entry(name.clone()).or_default();
+    Arc::make_mut(service).spec = Some(Arc::new(spec.clone()));
+    publish_service(state, name);
+}
+
+/// Forgets a service of which nobody lives, and its clusters with it.
+pub(super) fn retire_service(state: &mut State, name: &ServiceName) -> Result<(), Anomaly> {
+    if state.services.get(name).is_some_and(|service| service.workers > 0) {
+        return Err(Anomaly::ServiceInUse);
+    }
+    state.services.remove(name);
+    publish_service(state, name);
+    Ok(())
+}
+
 fn port_key(key: &WorkerKey, endpoint: &Endpoint) -> Option<PortKey> {
     match endpoint.address {
         EndpointAddress::Ip(address) => Some(PortKey { host: key.host.clone(), number: address.port() }),
@@ -110,23 +118,23 @@ fn port_key(key: &WorkerKey, endpoint: &Endpoint) -> Option<PortKey> {
 }
 
 fn learn_ports(state: &mut State, name: &ServiceName, endpoints: &[Endpoint]) {
-    let known = state.services.get(name);
-    let mut service =
-        known.map_or_else(|| Service { ports: Vec::new(), workers: 0 }, |service| service.as_ref().clone());
+    let service = Arc::make_mut(state.services.entry(name.clone()).or_default());
     service.workers += 1;
     for endpoint in endpoints {
-        if !service.ports.contains(&endpoint.port) {
-            service.ports.push(endpoint.port.clone());
+        if !service.known_ports.contains(&endpoint.port) {
+            service.known_ports.push(endpoint.port.clone());
         }
     }
-    state.services.insert(name.clone(), Arc::new(service));
 }
 
 fn forget_in_service(state: &mut State, name: &ServiceName) {
     let Some(service) = state.services.get_mut(name).map(Arc::make_mut) else { return };
     service.workers = service.workers.saturating_sub(1);
     if service.workers == 0 {
-        state.services.remove(name);
+        service.known_ports.clear();
+        if service.spec.is_none() {
+            state.services.remove(name);
+        }
     }
 }
 
@@ -153,73 +161,5 @@ fn forget_in_session(state: &mut State, key: &WorkerKey, worker: &Worker) {
 fn forget_in_host(state: &mut State, key: &WorkerKey) {
     if let Some(host) = state.hosts.get_mut(&key.host).map(Arc::make_mut) {
         host.workers.remove(key);
-    }
-}
-
-/// Brings the worker's members up to date in every cluster that it has an endpoint for.
-fn publish(state: &mut State, key: &WorkerKey, worker: &Worker, host_locality: &Locality) {
-    let registration = &worker.registration;
-    let published = health(worker).map(|health| Published {
-        priority: registration.priority,
-        locality: registration.locality.as_ref().unwrap_or(host_locality).clone(),
-        health,
-        weight: worker.weight,
-    });
-    for endpoint in &registration.endpoints {
-        let name = state.cluster_name(&key.service, &endpoint.port);
-        let member = Member { worker: key.clone(), published: published.clone() };
-        join_cluster(state, name, &key.service, &endpoint.port, &endpoint.address, member);
-    }
-}
-
-fn join_cluster(
-    state: &mut State,
-    name: ClusterName,
-    service: &ServiceName,
-    port: &PortName,
-    address: &EndpointAddress,
-    member: Member,
-) {
-    let offset = state.offset;
-    let shared = state.clusters.entry(name).or_insert_with(|| {
-        state.clusters_changed = offset;
-        state.endpoints_changed = offset;
-        Arc::new(new_cluster(service, port, offset))
-    });
-    let before = shared.members.get(address);
-    if before == Some(&member) {
-        return;
-    }
-    let is_news = before.and_then(|member| member.published.as_ref()) != member.published.as_ref();
-    let cluster = Arc::make_mut(shared);
-    cluster.members.insert(address.clone(), member);
-    if is_news {
-        cluster.endpoints_changed = offset;
-        state.endpoints_changed = offset;
-    }
-}
-
-fn new_cluster(service: &ServiceName, port: &PortName, offset: Offset) -> Cluster {
-    Cluster {
-        service: service.clone(),
-        port: port.clone(),
-        changed: offset,
-        endpoints_changed: offset,
-        members: imbl::OrdMap::new(),
-    }
-}
-
-fn leave_cluster(state: &mut State, name: &ClusterName, address: &EndpointAddress) {
-    let offset = state.offset;
-    let Some(cluster) = state.clusters.get_mut(name.as_str()).map(Arc::make_mut) else { return };
-    let left = cluster.members.remove(address);
-    if left.is_some_and(|member| member.published.is_some()) {
-        cluster.endpoints_changed = offset;
-        state.endpoints_changed = offset;
-    }
-    if cluster.members.is_empty() {
-        state.clusters.remove(name.as_str());
-        state.clusters_changed = offset;
-        state.endpoints_changed = offset;
     }
 }

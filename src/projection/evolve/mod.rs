@@ -1,6 +1,7 @@
 //! The fold: one event, one step. It never refuses and never fails.
 
 mod index;
+mod publish;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use super::publication::health;
 use super::state::{
     Link, Opinion, Phase, PortKey, RejectionKey, Replica, Rest, RestCause, Served, State, Worker,
 };
-use crate::events::event::{Registration, UpdateRejection};
+use crate::events::event::{ClusterPolicy, Registration, UpdateRejection};
 use crate::events::{Envelope, Event, Generation, WorkerKey, WorkerRef};
 
 /// What an event did to a state.
@@ -41,6 +42,9 @@ pub enum Anomaly {
     /// It removes a host on which workers live.
     #[error("workers live on the host")]
     HostInUse,
+    /// It retires a service of which workers live.
+    #[error("workers of the service live")]
+    ServiceInUse,
     /// It would bring a draining worker back.
     #[error("the worker is draining")]
     Draining,
@@ -111,6 +115,8 @@ fn fold(state: &mut State, envelope: &Envelope) -> Result<(), Anomaly> {
             let key = PortKey { host: host.clone(), number: *port };
             state.resting.insert(key, Rest { since: envelope.recorded_at, cause: RestCause::Busy });
         }
+        Event::ServiceDeclared { service, spec } => index::declare_service(state, service, spec),
+        Event::ServiceRetired { service } => index::retire_service(state, service)?,
     }
     Ok(())
 }
@@ -147,6 +153,7 @@ fn register(
         generation: Generation::at(envelope.offset),
         registered_at: envelope.recorded_at,
         registration: registration.clone(),
+        clusters: Vec::new(),
         phase: Phase::Registered,
         weight: registration.weight,
         verdicts: BTreeMap::new(),
@@ -173,7 +180,9 @@ fn change_phase(
     if matches!(live.phase, Phase::Draining { .. }) {
         return Err(Anomaly::Draining);
     }
-    let was = if health(live).is_some() { Served::Published } else { Served::Never };
+    // What it says of itself counts, not what a policy of the day makes of it.
+    let was =
+        if health(live, &ClusterPolicy::default()).is_some() { Served::Published } else { Served::Never };
     change(state, worker, |live| live.phase = next(was))
 }
 

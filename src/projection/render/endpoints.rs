@@ -78,6 +78,7 @@ fn endpoint(address: &EndpointAddress, published: &Published, weight: u32) -> pb
     pb::LbEndpoint {
         health_status: match published.health {
             HealthStatus::Healthy => core::HealthStatus::Healthy,
+            HealthStatus::Degraded => core::HealthStatus::Degraded,
             HealthStatus::Unhealthy => core::HealthStatus::Unhealthy,
             HealthStatus::Draining => core::HealthStatus::Draining,
         }

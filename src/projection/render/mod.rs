@@ -1,5 +1,6 @@
 //! From a state to what clients are sent. The same state gives the same bytes, everywhere and for ever.
 
+mod clusters;
 mod endpoints;
 mod weights;
 
@@ -7,9 +8,10 @@ use imbl::ordmap::DiffItem;
 
 use super::resources::{Resource, ResourceName, Resources, ResourcesBuilder, TypeUrl, builders};
 use super::state::{Cluster, ClusterName, State};
+use crate::events::Offset;
 
-/// The types of which each cluster has a resource that comes, changes and goes with it.
-const WITH_THE_CLUSTER: [TypeUrl; 3] = [TypeUrl::Cluster, TypeUrl::Listener, TypeUrl::RouteConfiguration];
+/// The types that lead proxyless gRPC to a cluster.
+const WAYS: [TypeUrl; 2] = [TypeUrl::Listener, TypeUrl::RouteConfiguration];
 
 /// The resources of `next`, made from those of `earlier`. Costs what changed between the two.
 pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
@@ -19,46 +21,56 @@ pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
         match item {
             DiffItem::Add(name, cluster) => {
                 put_cluster(&mut resources, name, cluster);
+                put_way(&mut resources, name, cluster.routed);
                 put_endpoints(&mut resources, name, cluster);
             }
             DiffItem::Update { old: (_, old), new: (name, cluster) } => {
                 if old.changed != cluster.changed {
                     put_cluster(&mut resources, name, cluster);
                 }
+                match (old.routed, cluster.routed) {
+                    (Some(_), None) => take_way(&mut resources, name, next.routes_changed()),
+                    (earlier, now) if earlier != now => put_way(&mut resources, name, now),
+                    (Some(_) | None, _) => {}
+                }
                 if old.endpoints_changed != cluster.endpoints_changed {
                     put_endpoints(&mut resources, name, cluster);
                 }
             }
             DiffItem::Remove(name, _) => {
+                take_way(&mut resources, name, next.routes_changed());
                 let name = ResourceName::new(name.as_str());
-                for type_url in WITH_THE_CLUSTER {
-                    resources.of(type_url).remove(&name, next.clusters_changed());
-                }
+                resources.of(TypeUrl::Cluster).remove(&name, next.clusters_changed());
                 resources.of(TypeUrl::ClusterLoadAssignment).remove(&name, next.endpoints_changed());
             }
         }
     }
-    for type_url in WITH_THE_CLUSTER {
-        resources.of(type_url).changed_at(next.clusters_changed());
+    resources.of(TypeUrl::Cluster).changed_at(next.clusters_changed());
+    for type_url in WAYS {
+        resources.of(type_url).changed_at(next.routes_changed());
     }
     resources.of(TypeUrl::ClusterLoadAssignment).changed_at(next.endpoints_changed());
     resources.build()
 }
 
-/// A cluster and the way to it that proxyless gRPC takes.
 fn put_cluster(resources: &mut ResourcesBuilder, name: &ClusterName, cluster: &Cluster) {
-    let (text, offset) = (name.as_str(), cluster.changed);
-    resources.of(TypeUrl::Cluster).insert(Resource::encode(text, offset, &builders::cluster(text)));
-    resources.of(TypeUrl::Listener).insert(Resource::encode(
-        text,
-        offset,
-        &builders::api_listener(text, text),
-    ));
-    resources.of(TypeUrl::RouteConfiguration).insert(Resource::encode(
-        text,
-        offset,
-        &builders::route(text, text),
-    ));
+    let resource = Resource::encode(name.as_str(), cluster.changed, &clusters::message(name, cluster));
+    resources.of(TypeUrl::Cluster).insert(resource);
+}
+
+/// The way to a cluster that proxyless gRPC takes.
+fn put_way(resources: &mut ResourcesBuilder, name: &ClusterName, routed: Option<Offset>) {
+    let (Some(offset), text) = (routed, name.as_str()) else { return };
+    let listener = Resource::encode(text, offset, &builders::api_listener(text, text));
+    resources.of(TypeUrl::Listener).insert(listener);
+    let route = Resource::encode(text, offset, &builders::route(text, text));
+    resources.of(TypeUrl::RouteConfiguration).insert(route);
+}
+
+fn take_way(resources: &mut ResourcesBuilder, name: &ClusterName, offset: Offset) {
+    for type_url in WAYS {
+        resources.of(type_url).remove(&ResourceName::new(name.as_str()), offset);
+    }
 }
 
 fn put_endpoints(resources: &mut ResourcesBuilder, name: &ClusterName, cluster: &Cluster) {

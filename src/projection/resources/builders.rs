@@ -22,6 +22,11 @@ use envoy_types::pb::envoy::config::listener::v3::{ApiListener, Listener};
 use envoy_types::pb::envoy::config::route::v3 as pb;
 use envoy_types::pb::envoy::extensions::filters::http::router::v3::Router;
 use envoy_types::pb::envoy::extensions::filters::network::http_connection_manager::v3 as hcm;
+use envoy_types::pb::envoy::extensions::upstreams::http::v3::HttpProtocolOptions;
+use envoy_types::pb::envoy::extensions::upstreams::http::v3::http_protocol_options::explicit_http_config::ProtocolConfig;
+use envoy_types::pb::envoy::extensions::upstreams::http::v3::http_protocol_options::{
+    ExplicitHttpConfig, UpstreamProtocolOptions,
+};
 use envoy_types::pb::google::protobuf::{Any, UInt32Value};
 use prost::{Message, Name};
 
@@ -40,6 +45,20 @@ pub fn cluster(name: &str) -> Cluster {
         ignore_health_on_host_removal: true,
         ..Cluster::default()
     }
+}
+
+/// Lets Envoy speak HTTP/2 to the endpoints of a cluster, as gRPC servers do.
+pub fn speak_http2(cluster: &mut Cluster) {
+    let http2 = ProtocolConfig::Http2ProtocolOptions(core::Http2ProtocolOptions::default());
+    let options = HttpProtocolOptions {
+        upstream_protocol_options: Some(UpstreamProtocolOptions::ExplicitHttpConfig(ExplicitHttpConfig {
+            protocol_config: Some(http2),
+        })),
+        ..HttpProtocolOptions::default()
+    };
+    // The only entry: a map of more has no single encoding.
+    cluster.typed_extension_protocol_options =
+        [("envoy.extensions.upstreams.http.v3.HttpProtocolOptions".to_owned(), packed(&options))].into();
 }
 
 /// The endpoints of the cluster `name`, in one locality. Without endpoints the cluster is empty.

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
-use crate::events::event::{EndpointAddress, Locality};
+use crate::events::event::{ClusterPolicy, EndpointAddress, Locality, Protocol};
 use crate::events::{Offset, PortName, ServiceName, WorkerKey};
 use crate::projection::HealthStatus;
 
@@ -28,6 +28,11 @@ impl ClusterName {
         Self(format!("{service}:{port}"))
     }
 
+    /// What sorts before the clusters of a service's other ports, for range queries.
+    pub(crate) fn before_ports_of(service: &ServiceName) -> Self {
+        Self(format!("{service}:"))
+    }
+
     /// Its text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -47,15 +52,22 @@ impl fmt::Display for ClusterName {
     }
 }
 
-/// A cluster lives as long as a live worker has an endpoint for it, published or not.
+/// A cluster lives as long as a live worker has an endpoint for it, published or not; one of a declared port, as long
+/// as the declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
     /// Which service.
     pub service: ServiceName,
     /// Which of its ports.
     pub port: PortName,
+    /// What is spoken there.
+    pub protocol: Protocol,
+    /// How clients are to use it.
+    pub policy: ClusterPolicy,
     /// Where it appeared, or its own attributes last changed: the offset of its CDS version.
     pub changed: Offset,
+    /// Where the way to it for proxyless gRPC appeared, if there is one: the offset of its LDS and RDS versions.
+    pub routed: Option<Offset>,
     /// Where what is published of its members last changed: the offset of its EDS version.
     pub endpoints_changed: Offset,
     /// Its members by address, so that none can be listed twice (grpc/grpc-go#5710).

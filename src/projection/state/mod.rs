@@ -2,6 +2,7 @@
 
 mod cluster;
 mod host;
+mod service;
 mod worker;
 
 use std::sync::Arc;
@@ -11,9 +12,10 @@ use serde::{Deserialize, Serialize};
 
 pub use cluster::{Cluster, ClusterName, Member, Published};
 pub use host::{Host, PortKey, Rest, RestCause};
+pub use service::Service;
 pub use worker::{Link, Opinion, Phase, Served, Worker};
 
-use crate::events::event::{EndpointAddress, UpdateRejection};
+use crate::events::event::{ClusterPolicy, EndpointAddress, UpdateRejection};
 use crate::events::{
     Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, WorkerKey, WorkerRef,
 };
@@ -35,6 +37,7 @@ pub struct State {
     pub(super) sessions: OrdMap<SessionId, OrdSet<WorkerKey>>,
     pub(super) clusters: OrdMap<ClusterName, Arc<Cluster>>,
     pub(super) clusters_changed: Offset,
+    pub(super) routes_changed: Offset,
     pub(super) endpoints_changed: Offset,
     pub(super) rejections: OrdMap<RejectionKey, UpdateRejection>,
     pub(super) anomalies: u64,
@@ -49,15 +52,6 @@ pub struct Replica {
     pub version: String,
     /// Where its start was recorded.
     pub started: Offset,
-}
-
-/// A service that has live workers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Service {
-    /// Its ports in the order in which they became known; the first is published under the service's own name.
-    pub ports: Vec<PortName>,
-    /// How many live workers it has.
-    pub workers: u32,
 }
 
 /// Who refused what: a node's newest rejection of each type is kept.
@@ -88,7 +82,7 @@ impl State {
         &self.hosts
     }
 
-    /// Every service with live workers.
+    /// Every service that is declared or has live workers.
     #[must_use]
     pub const fn services(&self) -> &OrdMap<ServiceName, Arc<Service>> {
         &self.services
@@ -173,17 +167,29 @@ impl State {
         self.clusters_changed
     }
 
+    /// Where a way for proxyless gRPC last came or went.
+    #[must_use]
+    pub const fn routes_changed(&self) -> Offset {
+        self.routes_changed
+    }
+
     /// Where any load assignment last changed.
     #[must_use]
     pub const fn endpoints_changed(&self) -> Offset {
         self.endpoints_changed
     }
 
+    /// How clients are to use the clusters of a service.
+    #[must_use]
+    pub fn policy_of(&self, service: &ServiceName) -> ClusterPolicy {
+        self.services.get(service).map(|service| service.policy()).unwrap_or_default()
+    }
+
     /// The name of the cluster under which this port of a service is published: the service for its first port,
     /// `service:port` for the others.
     #[must_use]
     pub fn cluster_name(&self, service: &ServiceName, port: &PortName) -> ClusterName {
-        match self.services.get(service).and_then(|known| known.ports.first()) {
+        match self.services.get(service).and_then(|known| known.ports().next()) {
             Some(first) if first != port => ClusterName::of_port(service, port),
             Some(_) | None => ClusterName::of_service(service),
         }

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
+use super::ClusterName;
 use crate::events::event::{DisconnectCause, HealthSource, Registration, Verdict};
 use crate::events::{Generation, SessionId, Timestamp};
 
@@ -17,6 +18,8 @@ pub struct Worker {
     pub registered_at: Timestamp,
     /// As what it was admitted.
     pub registration: Registration,
+    /// In which cluster each of its endpoints is.
+    pub clusters: Vec<ClusterName>,
     /// What it says of itself.
     pub phase: Phase,
     /// Who speaks for it.

@@ -110,13 +110,15 @@ pub fn relieves(event: &Event) -> bool {
         | Event::WorkerHealthReported { .. }
         | Event::WorkerRemoved { .. }
         | Event::HostDraining { .. }
-        | Event::HostRemoved { .. } => true,
+        | Event::HostRemoved { .. }
+        | Event::ServiceRetired { .. } => true,
         Event::ReplicaStarted { .. }
         | Event::HostReported { .. }
         | Event::WorkerRegistered { .. }
         | Event::WorkerReady { .. }
         | Event::WorkerReweighted { .. }
         | Event::PortBusy { .. }
+        | Event::ServiceDeclared { .. }
         | Event::UpdateRejected { .. } => false,
     }
 }

@@ -1,0 +1,198 @@
+//! Keeps clusters in step with workers and declarations.
+//!
+//! An offset of a version moves only when what clients are told has changed (xds-rules 2), and it is decided here,
+//! event by event, so that it does not depend on when resources are rendered.
+
+use std::sync::Arc;
+
+use crate::events::event::{ClusterPolicy, EndpointAddress, Protocol};
+use crate::events::{Offset, PortName, ServiceName, WorkerKey};
+use crate::projection::publication::health;
+use crate::projection::state::{Cluster, ClusterName, Member, Published, State, Worker};
+
+/// Brings the worker's endpoints up to date where they belong, and takes them from where they did.
+pub(super) fn publish(state: &mut State, key: &WorkerKey, worker: &mut Worker) {
+    for left in place(state, key, worker) {
+        sweep(state, &left);
+    }
+}
+
+/// The same for every worker of a service, whose clusters come, change and go with its declaration.
+pub(super) fn publish_service(state: &mut State, service: &ServiceName) {
+    let workers: Vec<(WorkerKey, Arc<Worker>)> =
+        state.workers_of(service).map(|(key, worker)| (key.clone(), Arc::clone(worker))).collect();
+    for (key, mut worker) in workers {
+        // Which clusters it left is not asked: all of the service are looked at below.
+        place(state, &key, Arc::make_mut(&mut worker));
+        state.workers.insert(key, worker);
+    }
+    for port in declared_ports(state, service) {
+        let name = state.cluster_name(service, &port);
+        found(state, &name, service, &port);
+    }
+    for name in clusters_of(state, service) {
+        sweep(state, &name);
+        settle(state, &name);
+    }
+}
+
+/// Takes the worker's endpoints out of their clusters.
+pub(super) fn withdraw(state: &mut State, worker: &Worker) {
+    for (endpoint, name) in worker.registration.endpoints.iter().zip(&worker.clusters) {
+        detach(state, name, &endpoint.address);
+        sweep(state, name);
+    }
+}
+
+fn declared_ports(state: &State, service: &ServiceName) -> Vec<PortName> {
+    let service = state.services.get(service);
+    let ports = service.iter().flat_map(|service| service.declared_ports());
+    ports.map(|port| port.name.clone()).collect()
+}
+
+/// A service's clusters have its name, or begin with it and a colon, which no name of a service holds.
+fn clusters_of(state: &State, service: &ServiceName) -> Vec<ClusterName> {
+    let own = ClusterName::of_service(service);
+    let first = ClusterName::before_ports_of(service);
+    let others = state.clusters.range(first.clone()..).map(|(name, _)| name);
+    let others = others.take_while(|name| name.as_str().starts_with(first.as_str())).cloned();
+    state.clusters.contains_key(own.as_str()).then_some(own).into_iter().chain(others).collect()
+}
+
+/// Puts every endpoint where it belongs now; gives the clusters that it left.
+fn place(state: &mut State, key: &WorkerKey, worker: &mut Worker) -> Vec<ClusterName> {
+    let policy = state.policy_of(&key.service);
+    let locality = state.hosts.get(&key.host).map(|host| host.locality()).unwrap_or_default();
+    let registration = &worker.registration;
+    let published = health(worker, &policy).map(|health| Published {
+        priority: registration.priority,
+        locality: registration.locality.clone().unwrap_or(locality),
+        health,
+        weight: worker.weight,
+    });
+    let (mut names, mut left) = (Vec::new(), Vec::new());
+    let mut before = worker.clusters.iter();
+    for endpoint in &registration.endpoints {
+        let name = state.cluster_name(&key.service, &endpoint.port);
+        if let Some(before) = before.next().filter(|before| **before != name) {
+            detach(state, before, &endpoint.address);
+            left.push(before.clone());
+        }
+        found(state, &name, &key.service, &endpoint.port);
+        let member = Member { worker: key.clone(), published: published.clone() };
+        attach(state, &name, &endpoint.address, member);
+        names.push(name);
+    }
+    worker.clusters = names;
+    left
+}
+
+/// Makes the cluster, unless it is there.
+fn found(state: &mut State, name: &ClusterName, service: &ServiceName, port: &PortName) {
+    if state.clusters.contains_key(name.as_str()) {
+        return;
+    }
+    let offset = state.offset;
+    let protocol = protocol(state, service, port);
+    let cluster = Cluster {
+        service: service.clone(),
+        port: port.clone(),
+        protocol,
+        policy: state.policy_of(service),
+        changed: offset,
+        routed: is_routed(protocol).then_some(offset),
+        endpoints_changed: offset,
+        members: imbl::OrdMap::new(),
+    };
+    state.routes_changed = cluster.routed.unwrap_or(state.routes_changed);
+    state.clusters.insert(name.clone(), Arc::new(cluster));
+    state.clusters_changed = offset;
+    state.endpoints_changed = offset;
+}
+
+fn protocol(state: &State, service: &ServiceName, port: &PortName) -> Protocol {
+    let declared = state.services.get(service).and_then(|service| service.declared_port(port));
+    declared.map(|port| port.protocol).unwrap_or_default()
+}
+
+/// Whether proxyless gRPC is led to clusters that speak this.
+const fn is_routed(protocol: Protocol) -> bool {
+    match protocol {
+        Protocol::Http1 | Protocol::Http2 => true,
+        Protocol::Tcp => false,
+    }
+}
+
+fn attach(state: &mut State, name: &ClusterName, address: &EndpointAddress, member: Member) {
+    let offset = state.offset;
+    let Some(shared) = state.clusters.get_mut(name.as_str()) else { return };
+    let before = shared.members.get(address);
+    if before == Some(&member) {
+        return;
+    }
+    let is_news = before.and_then(|member| member.published.as_ref()) != member.published.as_ref();
+    let cluster = Arc::make_mut(shared);
+    cluster.members.insert(address.clone(), member);
+    if is_news {
+        cluster.endpoints_changed = offset;
+        state.endpoints_changed = offset;
+    }
+}
+
+fn detach(state: &mut State, name: &ClusterName, address: &EndpointAddress) {
+    let offset = state.offset;
+    let Some(cluster) = state.clusters.get_mut(name.as_str()).map(Arc::make_mut) else { return };
+    let left = cluster.members.remove(address);
+    if left.is_some_and(|member| member.published.is_some()) {
+        cluster.endpoints_changed = offset;
+        state.endpoints_changed = offset;
+    }
+}
+
+/// Gives the cluster the attributes that its service has by now.
+fn settle(state: &mut State, name: &ClusterName) {
+    let offset = state.offset;
+    let Some(cluster) = state.clusters.get(name.as_str()) else { return };
+    let port = declared_port(state, cluster, name).unwrap_or_else(|| cluster.port.clone());
+    let policy = state.policy_of(&cluster.service);
+    let protocol = protocol(state, &cluster.service, &port);
+    let mut next = Cluster { port, protocol, policy, ..cluster.as_ref().clone() };
+    if attributes(&next) != attributes(cluster) {
+        next.changed = offset;
+        state.clusters_changed = offset;
+    }
+    if is_routed(protocol) != cluster.routed.is_some() {
+        next.routed = is_routed(protocol).then_some(offset);
+        state.routes_changed = offset;
+    }
+    if next != **cluster {
+        state.clusters.insert(name.clone(), Arc::new(next));
+    }
+}
+
+/// What of a cluster is in its bytes beside its name.
+fn attributes(cluster: &Cluster) -> impl PartialEq + use<> {
+    let ClusterPolicy { lb, connect_timeout_ms, panic_threshold, locality_weighting, .. } = cluster.policy;
+    (cluster.protocol == Protocol::Http2, lb, connect_timeout_ms, panic_threshold, locality_weighting)
+}
+
+/// The declared port whose own cluster this is.
+fn declared_port(state: &State, cluster: &Cluster, name: &ClusterName) -> Option<PortName> {
+    let ports = declared_ports(state, &cluster.service);
+    ports.into_iter().find(|port| state.cluster_name(&cluster.service, port) == *name)
+}
+
+/// Ends a cluster that nobody is in any more, and that is not declared.
+fn sweep(state: &mut State, name: &ClusterName) {
+    let Some(cluster) = state.clusters.get(name.as_str()) else { return };
+    if !cluster.members.is_empty() || declared_port(state, cluster, name).is_some() {
+        return;
+    }
+    let offset: Offset = state.offset;
+    if cluster.routed.is_some() {
+        state.routes_changed = offset;
+    }
+    state.clusters.remove(name.as_str());
+    state.clusters_changed = offset;
+    state.endpoints_changed = offset;
+}

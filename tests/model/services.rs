@@ -1,0 +1,47 @@
+//! What must come of wishes about services, and what a declaration asks of their workers.
+
+use std::collections::BTreeSet;
+
+use foldplane::command::{Registering, RejectionCode};
+use foldplane::events::event::ServiceSpec;
+use foldplane::events::{Envelope, ServiceName};
+
+use crate::dull::{living, spec};
+use crate::verdict::unless;
+
+/// The events of a declaration.
+pub(crate) fn declare(
+    events: &[Envelope],
+    service: &ServiceName,
+    said: &ServiceSpec,
+) -> Result<Vec<&'static str>, RejectionCode> {
+    let numbers: Vec<_> = said.ports.iter().filter_map(|port| port.number).collect();
+    if numbers.iter().collect::<BTreeSet<_>>().len() < numbers.len() {
+        return Err(RejectionCode::InvalidArgument);
+    }
+    Ok(unless(spec(events, service) == Some(said), "ServiceDeclared"))
+}
+
+/// The events of a retirement.
+pub(crate) fn retire(events: &[Envelope], service: &ServiceName) -> Vec<&'static str> {
+    let workers = living(events).iter().filter(|life| life.key.service == *service).count();
+    let known = spec(events, service).is_some() || workers > 0;
+    [vec!["WorkerRemoved"; workers], unless(!known, "ServiceRetired")].concat()
+}
+
+/// The wish with the numbers that its service is declared to have; nothing where it asks for something else.
+pub(crate) fn as_declared(events: &[Envelope], wish: &Registering) -> Option<Registering> {
+    let declared = spec(events, &wish.worker.service).map(|spec| spec.ports.clone()).unwrap_or_default();
+    if declared.is_empty() {
+        return Some(wish.clone());
+    }
+    let mut wish = wish.clone();
+    for request in &mut wish.ports {
+        let port = declared.iter().find(|port| port.name == request.name)?;
+        if port.number.is_some() && request.number.is_some() && port.number != request.number {
+            return None;
+        }
+        request.number = port.number.or(request.number);
+    }
+    Some(wish)
+}
