@@ -91,7 +91,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (reference(), health_source(), verdict(), reason()).prop_map(
             |(worker, source, verdict, reason)| Event::WorkerHealthReported { worker, source, verdict, reason }
         ),
-        2 => (reference(), any::<u32>())
+        2 => (reference(), 0..1_000_u32)
             .prop_map(|(worker, weight)| Event::WorkerReweighted { worker, weight: NonZeroU32::new(weight) }),
         1 => (host(), reason()).prop_map(|(host, reason)| Event::HostDraining { host, reason }),
         1 => host().prop_map(|host| Event::HostRemoved { host }),
