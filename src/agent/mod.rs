@@ -10,4 +10,6 @@ pub mod client;
 pub mod contract {}
 mod run;
 
-pub use run::{Launcher, Plan, PlannedPort, ReadyBy, Restart, RunError, Say, Thresholds, launch, run};
+pub use run::{
+    Launcher, Lends, MemoryMax, Plan, PlannedPort, ReadyBy, Restart, RunError, Say, Thresholds, launch, run,
+};

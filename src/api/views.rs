@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::events::event::{EndpointAddress, Locality};
+use crate::events::event::{EndpointAddress, HealthSource, Locality};
 use crate::events::{ServiceName, WorkerKey};
 use crate::projection::resources::{Resources, TypeUrl};
-use crate::projection::state::{Cluster, ClusterName, Link, Phase, Published, State, Worker};
+use crate::projection::state::{Cluster, ClusterName, Link, Opinion, Phase, Published, State, Worker};
 use crate::projection::{HealthStatus, Snapshot, StateDigest, health};
 
 /// A list, and the offset that it shows.
@@ -34,6 +34,9 @@ pub struct WorkerView {
     pub state: String,
     /// Why, where there is a reason.
     pub reason: Option<String>,
+    /// What those who watch it say, each its newest.
+    #[serde(default)]
+    pub verdicts: Vec<VerdictView>,
     /// What proxies are told; nothing when it is not published.
     pub health: Option<HealthStatus>,
     /// Where it serves.
@@ -50,6 +53,17 @@ pub struct WorkerView {
     pub pid: Option<u32>,
     /// When it was registered, in RFC 3339.
     pub registered_at: String,
+}
+
+/// What one of those who watch a worker says of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictView {
+    /// `worker`, `process`, `memory`, `utilization` or `custom:NAME`.
+    pub source: String,
+    /// `healthy`, `degraded` or `unhealthy`.
+    pub verdict: String,
+    /// In the source's words; of a worker that is well, its status.
+    pub reason: String,
 }
 
 /// One port of a worker.
@@ -137,6 +151,7 @@ fn worker_view(state: &State, key: &WorkerKey, worker: &Worker) -> WorkerView {
         generation: worker.generation.offset().get(),
         state: state.to_owned(),
         reason,
+        verdicts: worker.verdicts.iter().map(verdict_view).collect(),
         health: health(worker, &policy),
         endpoints: registration
             .endpoints
@@ -152,6 +167,14 @@ fn worker_view(state: &State, key: &WorkerKey, worker: &Worker) -> WorkerView {
         metadata: registration.metadata.clone(),
         pid: registration.process.as_ref().map(|process| process.pid),
         registered_at: worker.registered_at.to_string(),
+    }
+}
+
+fn verdict_view((source, opinion): (&HealthSource, &Opinion)) -> VerdictView {
+    VerdictView {
+        source: source.to_string(),
+        verdict: opinion.verdict.to_string(),
+        reason: opinion.reason.clone(),
     }
 }
 

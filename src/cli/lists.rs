@@ -5,7 +5,7 @@ use super::out::{Format, json, lines, table};
 use crate::api::hosts::HostView;
 use crate::api::proxies::{ProxyTypeView, ProxyView};
 use crate::api::services::ServiceView;
-use crate::api::views::{EndpointView, Listing, WorkerView};
+use crate::api::views::{EndpointView, Listing, VerdictView, WorkerView};
 use crate::api::wait::{BehindTypeView, BehindView, WaitView};
 
 pub(super) fn services(listing: &Listing<ServiceView>, format: Format) -> Result<String, Failure> {
@@ -35,13 +35,12 @@ pub(super) fn workers(listing: &Listing<WorkerView>, format: Format) -> Result<S
         Format::Text => lines(listing.items.iter().map(name)),
         Format::Table => table(["WORKER", "STATE", "HEALTH", "ENDPOINTS"], listing.items.iter().map(short)),
         Format::Wide => table(
-            ["WORKER", "STATE", "HEALTH", "ENDPOINTS", "GENERATION", "PID", "REGISTERED", "REASON"],
+            ["WORKER", "STATE", "HEALTH", "ENDPOINTS", "GENERATION", "PID", "REGISTERED", "STATUS"],
             listing.items.iter().map(|item| {
                 let [name, state, health, endpoints] = short(item);
                 let generation = format!("@{}", item.generation);
                 let pid = number(item.pid);
-                let reason = item.reason.clone().unwrap_or_default();
-                [name, state, health, endpoints, generation, pid, item.registered_at.clone(), reason]
+                [name, state, health, endpoints, generation, pid, item.registered_at.clone(), status(item)]
             }),
         ),
     })
@@ -196,6 +195,18 @@ fn lacks(stream: &BehindView) -> Vec<[String; 8]> {
 
 fn name(worker: &WorkerView) -> String {
     format!("{}/{}@{}", worker.service, worker.id, worker.host)
+}
+
+/// Why it is as it is, and what it and others say of it: `the database is away; memory unhealthy: 512 MiB of 512 MiB`.
+fn status(worker: &WorkerView) -> String {
+    let said = worker.verdicts.iter().filter(|said| said.verdict != "healthy" || !said.reason.is_empty());
+    let said =
+        said.map(|VerdictView { source, verdict, reason }| match (verdict.as_str(), reason.as_str()) {
+            ("healthy", status) => status.to_owned(),
+            (verdict, "") => format!("{source} {verdict}"),
+            (verdict, reason) => format!("{source} {verdict}: {reason}"),
+        });
+    worker.reason.clone().into_iter().chain(said).collect::<Vec<_>>().join("; ")
 }
 
 fn health(worker: &WorkerView) -> String {

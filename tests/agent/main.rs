@@ -10,6 +10,8 @@
 
 mod away;
 mod end;
+mod health;
+mod host;
 mod ports;
 mod ready;
 mod rolling;

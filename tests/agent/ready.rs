@@ -19,7 +19,8 @@ fn a_worker_that_reports_by_itself_is_ready_unready_and_stopping_when_it_says_so
     agent.signal(Signal::SIGUSR1);
     server.wait_for("WorkerUnready web/a@h the database is away");
     agent.signal(Signal::SIGUSR2);
-    let again = ["WorkerRegistered", "WorkerReady", "WorkerUnready", "WorkerReady"];
+    // The status that came with the first ready is told as well.
+    let again = ["WorkerRegistered", "WorkerReady", "WorkerHealthReported", "WorkerUnready", "WorkerReady"];
     server.wait_for_story("a", &again);
     agent.signal(Signal::SIGHUP);
     server.wait_for("WorkerDraining web/a@h about to end");

@@ -6,6 +6,7 @@
     reason = "these tests wait for processes, and measure how long they take"
 )]
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use foldplane::agent::client::{Client, Config, Notice};
+use foldplane::demo::ports::free_address;
 use foldplane::proto;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -34,6 +36,7 @@ pub(crate) struct Server {
     folder: TempDir,
     api: String,
     options: Vec<String>,
+    ports: Block,
 }
 
 impl Server {
@@ -51,9 +54,10 @@ impl Server {
 
     /// An address at which there is no control plane yet.
     pub(crate) fn absent(options: Vec<String>) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let folder = TempDir::new().unwrap();
-        Self { process: None, folder, api: format!("{free}"), options }
+        // Not one of the kernel's ports for outgoing connections: an agent that tries again and again to reach a control plane
+        // that is away would in the end be connected with itself.
+        let api = free_address().unwrap().to_string();
+        Self { process: None, folder: TempDir::new().unwrap(), api, options, ports: Block::take() }
     }
 
     pub(crate) fn restart(&mut self) {
@@ -73,12 +77,12 @@ impl Server {
 
     /// Servers of tests that run at the same time know nothing of each other, so each gets ports of its own.
     fn lend_own_ports(&self) {
-        let port_first = free_block();
+        let (first, last) = self.ports();
         let host = proto::ReportHost {
             host: "h".to_owned(),
             addresses: vec!["127.0.0.1".to_owned()],
-            port_first: port_first.into(),
-            port_last: (port_first + PORTS_PER_SERVER - 1).into(),
+            port_first: first.into(),
+            port_last: last.into(),
             locality: None,
         };
         let config = Config { server: self.url(), host: Some(host), seed: 1 };
@@ -88,6 +92,11 @@ impl Server {
             assert_eq!(client.next().await, Some(Notice::Connected));
             self.wait_for("HostReported");
         });
+    }
+
+    /// The first and the last of the ports that are its own.
+    pub(crate) fn ports(&self) -> (u16, u16) {
+        (self.ports.first, self.ports.first + PORTS_PER_SERVER - 1)
     }
 
     pub(crate) fn kill(&mut self) {
@@ -110,6 +119,18 @@ impl Server {
         agent.env("FOLDPLANE_SERVER", self.url());
         agent.args(["run", "--host", "h"]).args(options).arg("--").args(command);
         agent
+    }
+
+    /// One that finds these variables in its environment.
+    pub(crate) fn agent_in(&self, environment: &[(&str, &str)], options: &[&str], command: &[&str]) -> Agent {
+        Agent::start(self.run(options, command).envs(environment.iter().copied()))
+    }
+
+    /// What a command that asks this server prints.
+    pub(crate) fn get(&self, arguments: &[&str]) -> String {
+        let output = foldplane().arg("get").args(arguments).args(["--server", &self.url()]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
     }
 
     /// One whose child reads what [`Agent::input`] writes.
@@ -209,18 +230,29 @@ impl Drop for Agent {
     }
 }
 
-/// Ports of a range that no other test of this run gets, and on which nobody sits.
-fn free_block() -> u16 {
-    const BLOCKS: u16 = 1_000;
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Runs that overlap start at different places.
-    let offset = u16::try_from(std::process::id() % u32::from(BLOCKS)).unwrap();
-    loop {
-        let block = (offset + NEXT.fetch_add(1, Ordering::Relaxed)) % BLOCKS;
-        let first = 20_000 + block * PORTS_PER_SERVER;
-        let free = |port: u16| TcpListener::bind(("0.0.0.0", port)).is_ok();
-        if (first..first + PORTS_PER_SERVER).all(free) {
-            return first;
+/// Ports that no other test gets, also none of another run on this machine, and on which nobody sits. Two that hand out the
+/// same ports both find one free that both are about to use, and the test that loses fails without a fault.
+struct Block {
+    first: u16,
+    _lock: File,
+}
+
+impl Block {
+    fn take() -> Self {
+        const BLOCKS: u16 = 1_000;
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let folder = std::env::temp_dir().join("foldplane-test-ports");
+        std::fs::create_dir_all(&folder).unwrap();
+        // Runs that overlap start at different places.
+        let offset = u16::try_from(std::process::id() % u32::from(BLOCKS)).unwrap();
+        loop {
+            let block = (offset + NEXT.fetch_add(1, Ordering::Relaxed)) % BLOCKS;
+            let lock = File::create(folder.join(block.to_string())).unwrap();
+            let first = 20_000 + block * PORTS_PER_SERVER;
+            let free = |port: u16| TcpListener::bind(("0.0.0.0", port)).is_ok();
+            if lock.try_lock().is_ok() && (first..first + PORTS_PER_SERVER).all(free) {
+                return Self { first, _lock: lock };
+            }
         }
     }
 }

@@ -172,9 +172,11 @@ fn report_health(
 ) -> Vec<&'static str> {
     let opinions = life.opinions();
     let known = opinions.iter().find(|(known, _, _)| *known == source);
-    let well = verdict == Verdict::Healthy;
-    let same = known.is_some_and(|(_, said, why)| *said == verdict && (*why == reason || well));
-    unless(same || (known.is_none() && well), "WorkerHealthReported")
+    // Who never said anything said that all is well.
+    let (said, why) = known.map_or((Verdict::Healthy, ""), |(_, verdict, reason)| (*verdict, *reason));
+    // A monitor's reason counts while something is wrong, the worker's own always: it is its status.
+    let chatter = verdict == Verdict::Healthy && *source != HealthSource::Worker;
+    unless(said == verdict && (why == reason || chatter), "WorkerHealthReported")
 }
 
 fn end_of_connection(life: &Life<'_>) -> &'static str {

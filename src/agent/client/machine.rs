@@ -73,6 +73,7 @@ enum Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum About {
     Host,
+    Stranger,
     Worker(Ticket),
 }
 
@@ -87,6 +88,8 @@ pub(super) struct Machine {
     in_flight: VecDeque<(u64, About)>,
     /// What the owner's host lends; told at the start of each session.
     host: Option<proto::ReportHost>,
+    /// Whether it is to be told before anything else is asked.
+    host_untold: bool,
     next_request: u64,
     link: Link,
     reconnect: Backoff,
@@ -103,6 +106,7 @@ impl Machine {
             later: BTreeSet::new(),
             in_flight: VecDeque::new(),
             host,
+            host_untold: false,
             next_request: 1,
             link: Link::Down { until: Duration::ZERO },
             reconnect: Backoff::new(RECONNECT_FIRST, RECONNECT_LONGEST, seed),
@@ -161,7 +165,7 @@ impl Machine {
     /// Sent at once or not at all: later the stranger may be gone. A registration that follows comes after it.
     fn busy(&mut self, report: proto::ReportBusyPort) {
         if self.link == Link::Open && self.in_flight.len() < IN_FLIGHT_MAX {
-            self.send(About::Host, Request::ReportBusyPort(report));
+            self.send(About::Stranger, Request::ReportBusyPort(report));
         }
     }
 
@@ -169,8 +173,15 @@ impl Machine {
         self.link = Link::Open;
         self.todo.extend(self.slots.keys());
         self.tell(Notice::Connected);
-        // Before the first registration, which gets its ports and address from what the host lends.
-        if let Some(report) = self.host.clone() {
+        self.host_untold = true;
+        self.tell_host();
+    }
+
+    /// Before the first registration, which gets its ports and address from what the host lends.
+    fn tell_host(&mut self) {
+        if std::mem::take(&mut self.host_untold)
+            && let Some(report) = self.host.clone()
+        {
             self.send(About::Host, Request::ReportHost(report));
         }
     }
@@ -217,8 +228,14 @@ impl Machine {
         self.reconnect.reset();
         match (about, answer.result) {
             (_, None) => self.broken(now, "an answer without a result"),
-            (About::Host, Some(Outcome::Accepted(_))) => {}
-            (About::Host, Some(Outcome::Rejected(refusal))) => self.tell(Notice::HostRefused { refusal }),
+            (About::Host | About::Stranger, Some(Outcome::Accepted(_)))
+            // Later the stranger may be gone.
+            | (About::Stranger, Some(Outcome::Rejected(_))) => {}
+            (About::Host, Some(Outcome::Rejected(refusal))) => {
+                // Told again with the next registration, which waits for the log as well.
+                self.host_untold = refusal.code == "storage_unavailable";
+                self.tell(Notice::HostRefused { refusal });
+            }
             (About::Worker(ticket), Some(outcome)) => self.answered_worker(now, ticket, outcome),
         }
     }
@@ -337,6 +354,7 @@ impl Machine {
         }
         while self.in_flight.len() < IN_FLIGHT_MAX {
             let Some(ticket) = self.todo.pop_first() else { return };
+            self.tell_host();
             if let Some(request) = self.slots.get_mut(&ticket).and_then(Slot::ask) {
                 self.send(About::Worker(ticket), request);
             }

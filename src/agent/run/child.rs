@@ -19,6 +19,10 @@ use super::kin;
 /// How often an emptying group is looked at: no signal tells of the end of a grandchild.
 const GROUP_LOOK: Duration = Duration::from_millis(20);
 
+/// What the agent's own supervisor tells the agent, and would mislead the child: systemd's watchdog wants signs of life from
+/// the process with that id.
+const NOT_FOR_CHILDREN: [&str; 2] = ["WATCHDOG_PID", "WATCHDOG_USEC"];
+
 /// How children are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Launcher {
@@ -55,7 +59,11 @@ impl Family {
         which::which(&program).map_err(|_| {
             Ending::not_run(&shown, &io::Error::new(io::ErrorKind::NotFound, "there is no such program"))
         })?;
-        let started = self.command(command).envs(environment).spawn();
+        let mut command = self.command(command);
+        for name in NOT_FOR_CHILDREN {
+            command.env_remove(name);
+        }
+        let started = command.envs(environment).spawn();
         let child = started.map_err(|error| Ending::not_run(&shown, &error))?;
         self.group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
         self.child = Some(child);

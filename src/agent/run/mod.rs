@@ -2,6 +2,8 @@
 //! everybody within milliseconds of its end.
 
 mod assignment;
+#[cfg(target_os = "linux")]
+mod cgroup;
 mod child;
 mod ending;
 mod kin;
@@ -13,13 +15,15 @@ mod notify;
 mod plan;
 mod ports;
 mod process;
+mod reports;
 mod shell;
 mod signals;
+mod tiding;
 
 pub use child::Launcher;
 pub use launch::launch;
-pub use monitor::Thresholds;
-pub use plan::{Plan, PlannedPort, ReadyBy, Restart};
+pub use monitor::{MemoryMax, Thresholds};
+pub use plan::{Lends, Plan, PlannedPort, ReadyBy, Restart};
 pub use shell::{RunError, Say, run};
 
 #[cfg(test)]

@@ -3,55 +3,35 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::net::UnixDatagram;
+use tokio::time::{Instant, sleep};
+
+use super::tiding::Tiding;
 
 /// The longest message that is read, in bytes: `sd_notify` sends a few short lines. What is beyond is cut off.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
+/// How long one message is paid for: 20 a second are many times what a watchdog, a status and metrics need.
+/// A child that says more waits, or loses what it says; the agent has other work.
+const MESSAGE_COSTS: Duration = Duration::from_millis(50);
+
+/// How much may be owed: a hundred messages at once, as when a child starts.
+const DEBT_MAX: Duration = Duration::from_secs(5);
+
 /// How the folder of a mailbox is called, and the socket in it.
 const FOLDER_PREFIX: &str = "foldplane-notify-";
 const SOCKET: &str = "notify";
-
-/// One thing that the child said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Tiding {
-    /// `READY=1`: it can serve, for the first time or again.
-    Ready,
-    /// `X_FOLDPLANE_UNREADY=reason`: it cannot serve now.
-    Unready(String),
-    /// `STOPPING=1`: it is about to end.
-    Stopping,
-    /// `STATUS=text`: for people.
-    Status(String),
-    /// `WATCHDOG=1`: it is alive.
-    Alive,
-}
-
-impl Tiding {
-    /// What a message says. Lines of other meaning are left out, as the protocol wants.
-    pub(super) fn read(message: &[u8]) -> Vec<Self> {
-        String::from_utf8_lossy(message).lines().filter_map(Self::of_line).collect()
-    }
-
-    fn of_line(line: &str) -> Option<Self> {
-        match line.split_once('=')? {
-            ("READY", "1") => Some(Self::Ready),
-            ("STOPPING", "1") => Some(Self::Stopping),
-            ("WATCHDOG", "1") => Some(Self::Alive),
-            ("STATUS", text) => Some(Self::Status(text.to_owned())),
-            ("X_FOLDPLANE_UNREADY", reason) => Some(Self::Unready(reason.to_owned())),
-            _ => None,
-        }
-    }
-}
 
 /// The socket, in a folder that only this user can enter.
 #[derive(Debug)]
 pub(super) struct Mailbox {
     socket: UnixDatagram,
     path: PathBuf,
+    /// Until when what was read so far is paid for.
+    paid_until: Instant,
     /// Removed with the mailbox.
     _folder: TempDir,
 }
@@ -61,18 +41,21 @@ impl Mailbox {
         sweep(&std::env::temp_dir());
         let folder = tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir()?;
         let path = folder.path().join(SOCKET);
-        Ok(Self { socket: UnixDatagram::bind(&path)?, path, _folder: folder })
+        Ok(Self { socket: UnixDatagram::bind(&path)?, path, paid_until: Instant::now(), _folder: folder })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The next message with something in it.
-    pub(super) async fn next(&self) -> Vec<Tiding> {
+    /// The next message with something in it. Nothing is lost when this is given up.
+    pub(super) async fn next(&mut self) -> Vec<Tiding> {
         let mut buffer = [0; MESSAGE_BYTES_MAX];
         loop {
+            let owed = self.paid_until.saturating_duration_since(Instant::now());
+            sleep(owed.saturating_sub(DEBT_MAX)).await;
             let received = self.socket.recv(&mut buffer).await;
+            self.paid_until = self.paid_until.max(Instant::now()) + MESSAGE_COSTS;
             let tidings = received.ok().and_then(|length| buffer.get(..length)).map(Tiding::read);
             match tidings {
                 Some(tidings) if !tidings.is_empty() => return tidings,
@@ -125,24 +108,21 @@ mod tests {
         assert!(used_folder.exists() && strange.exists());
     }
 
-    #[test]
-    fn a_message_says_what_its_lines_say() {
-        let message =
-            b"READY=1\nMAINPID=7\nSTATUS=all=well\nX_FOLDPLANE_UNREADY=db\nWATCHDOG=1\nSTOPPING=1\n";
-        let expected = [
-            Tiding::Ready,
-            Tiding::Status("all=well".to_owned()),
-            Tiding::Unready("db".to_owned()),
-            Tiding::Alive,
-            Tiding::Stopping,
-        ];
-        assert_eq!(Tiding::read(message), expected);
-    }
-
-    #[test]
-    fn nonsense_says_nothing() {
-        for message in [&b""[..], b"READY=0", b"READY", b"\xff\xfe=1", b"=\n=1\n", b"ready=1"] {
-            assert_eq!(Tiding::read(message), [], "{message:?}");
+    #[tokio::test]
+    async fn a_child_that_never_stops_talking_is_heard_twenty_times_a_second() {
+        let mut mailbox = Mailbox::open().unwrap();
+        let path = mailbox.path().to_owned();
+        let child = std::os::unix::net::UnixDatagram::unbound().unwrap();
+        // Ends when the mailbox is gone.
+        let talking = std::thread::spawn(move || while child.send_to(b"WATCHDOG=1", &path).is_ok() {});
+        let begun = Instant::now();
+        for _ in 0..130 {
+            assert_eq!(mailbox.next().await, [Tiding::Alive]);
         }
+        // A hundred at once, then each at its price.
+        let took = begun.elapsed();
+        assert!(took > MESSAGE_COSTS * 29, "{took:?}");
+        drop(mailbox);
+        talking.join().unwrap();
     }
 }

@@ -19,6 +19,8 @@ pub struct Plan {
     pub id: String,
     /// The host whose ports it takes.
     pub host: String,
+    /// What that host lends, where this agent is to say so; it is told at the start of each session.
+    pub lends: Option<Lends>,
     /// Its ports; the first is the service's own cluster.
     pub ports: Vec<PlannedPort>,
     /// Where it listens, if not on the host's first address.
@@ -43,10 +45,23 @@ pub struct Plan {
     pub stop_within: Duration,
     /// Whether a child that ended is started again.
     pub restart: Restart,
+    /// How long the worker keeps its place, UNHEALTHY, when the session is lost.
+    pub disconnect_grace: Duration,
     /// How long to wait for a control plane at the start; for ever if absent.
     pub wait: Option<Duration>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
+}
+
+/// What a host lends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lends {
+    /// Where its workers are reached; the first is used for ports that name none.
+    pub addresses: Vec<IpAddr>,
+    /// The first and the last port that it hands out; absent is the control plane's default.
+    pub ports: Option<(u16, u16)>,
+    /// Where it stands: region, zone and what is finer than a zone; empty where unknown.
+    pub locality: [String; 3],
 }
 
 /// A port that the child needs.
@@ -110,8 +125,23 @@ impl Plan {
             weight: self.weight,
             metadata: self.metadata.clone().into_iter().collect(),
             process,
+            disconnect_grace_ms: u32::try_from(self.disconnect_grace.as_millis()).unwrap_or(u32::MAX),
             ..Default::default()
         }
+    }
+
+    /// What the control plane is told of the host, if anything.
+    pub(super) fn host_report(&self) -> Option<proto::ReportHost> {
+        let Lends { addresses, ports, locality: [region, zone, sub_zone] } = self.lends.clone()?;
+        // 0 and 0 are the default.
+        let (first, last) = ports.unwrap_or_default();
+        Some(proto::ReportHost {
+            host: self.host.clone(),
+            addresses: addresses.iter().map(ToString::to_string).collect(),
+            port_first: first.into(),
+            port_last: last.into(),
+            locality: Some(proto::Locality { region, zone, sub_zone }),
+        })
     }
 
     /// Whether this port was asked for by its number, so that no other will do.
@@ -128,6 +158,7 @@ impl Plan {
             service: "pay".to_owned(),
             id: "a".to_owned(),
             host: "h".to_owned(),
+            lends: None,
             ports: vec![PlannedPort { name: "http".to_owned(), number: None }],
             address: None,
             weight: None,
@@ -140,6 +171,7 @@ impl Plan {
             drain: Duration::from_secs(5),
             stop_within: Duration::from_secs(10),
             restart: Restart::Never,
+            disconnect_grace: Duration::ZERO,
             wait: None,
             command: command.iter().map(OsString::from).collect(),
         }

@@ -40,7 +40,7 @@ pub enum RunError {
 ///
 /// What keeps the agent from starting. Whatever happens later is in the exit code.
 pub async fn run(plan: Plan, launcher: Launcher, seed: u64, say: Say) -> Result<u8, RunError> {
-    let client = Client::start(&Config { server: plan.server.clone(), host: None, seed })?;
+    let client = Client::start(&Config { server: plan.server.clone(), host: plan.host_report(), seed })?;
     let signals = Signals::new().map_err(RunError::Signals)?;
     let mailbox = Mailbox::open().map_err(RunError::Mailbox)?;
     let shell = Shell {
@@ -103,7 +103,6 @@ impl Shell {
             biased;
             ending = self.family.ended() => Input::Exited(ending),
             signal = self.signals.next() => signal,
-            tidings = self.mailbox.next() => Input::Told(tidings),
             Some(notice) = self.client.next() => Input::Notice(notice),
             () = watched(&mut self.watch) => {
                 self.watch = None;
@@ -113,6 +112,8 @@ impl Shell {
                 self.timers.remove(&timer);
                 Input::Rang(timer)
             }
+            // Last, so that a child that never stops talking holds up nothing else.
+            tidings = self.mailbox.next() => Input::Told(tidings),
         }
     }
 
@@ -121,7 +122,7 @@ impl Shell {
             Effect::Add(ticket, register) => self.client.add(ticket, register).await,
             Effect::Wish(ticket, wish) => self.client.wish(ticket, wish).await,
             Effect::ReportBusy(port) => self.client.report_busy_port(&self.plan.host, port).await,
-            Effect::Judge(ticket, source, opinion) => self.client.judge(ticket, source, opinion).await,
+            Effect::Judge(ticket, source, opinion) => self.client.judge(ticket, &source, opinion).await,
             Effect::TestPorts(assignment) => {
                 let taken = ports::first_taken(&assignment.addresses());
                 self.inputs.push_back(taken.map_or(Input::PortsFree, Input::PortTaken));
@@ -131,7 +132,9 @@ impl Shell {
             Effect::Unwatch => self.watch = None,
             Effect::Measure => {
                 let child = self.family.child();
-                let sample = child.and_then(|child| measure::measure(child, self.started.elapsed()));
+                let sample = child.and_then(|child| {
+                    measure::measure(child, self.started.elapsed(), self.plan.thresholds.memory)
+                });
                 self.inputs.extend(sample.map(Input::Measured));
             }
             Effect::Signal(signal) => self.family.signal(signal),

@@ -9,7 +9,8 @@ use crate::events::event::{HealthSource, Verdict};
 /// How many sources one worker may have: the four that are known, and some of the user's own.
 const SOURCES_MAX: usize = 16;
 
-/// A verdict holds until its source changes it; a reason alone is a change too, since people read it.
+/// A verdict holds until its source changes it; a reason alone is a change too, since people read it. Of a monitor that says
+/// that all is well it is none: that would be its measurements. Of the worker itself it is, being its status.
 pub(super) fn report_health(
     state: &State,
     worker: &WorkerRef,
@@ -26,9 +27,11 @@ pub(super) fn report_health(
         ));
     }
     let reason = check::shortened(reason);
-    let already = known.map_or(verdict == Verdict::Healthy, |known| {
-        known.verdict == verdict && (known.reason == reason || verdict == Verdict::Healthy)
-    });
+    let any_reason = verdict == Verdict::Healthy && *source != HealthSource::Worker;
+    // Who never said anything said that all is well.
+    let (known_verdict, known_reason) =
+        known.map_or((Verdict::Healthy, ""), |known| (known.verdict, known.reason.as_str()));
+    let already = known_verdict == verdict && (known_reason == reason || any_reason);
     Ok(unless(already, || Event::WorkerHealthReported {
         worker: worker.clone(),
         source: source.clone(),

@@ -95,7 +95,11 @@ fn any_bad_verdict_takes_a_worker_out_until_its_source_takes_it_back() {
         expect![[r#"@2 WorkerHealthReported web/a@h1 memory says unhealthy "rss""#]],
     );
     check(&world.endpoints(), expect!["web 127.0.0.1:20000 UNHEALTHY"]);
-    says(&mut world, HealthSource::Worker, Verdict::Healthy);
+    check(
+        &says(&mut world, HealthSource::Worker, Verdict::Healthy),
+        expect![[r#"@3 WorkerHealthReported web/a@h1 worker says healthy "rss""#]],
+    );
+    check(&says(&mut world, HealthSource::Worker, Verdict::Healthy), expect![""]);
     check(&world.endpoints(), expect!["web 127.0.0.1:20000 UNHEALTHY"]);
     says(&mut world, HealthSource::Memory, Verdict::Degraded);
     check(&world.endpoints(), expect!["web 127.0.0.1:20000 HEALTHY"]);

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 
@@ -44,4 +45,8 @@ if "--notify" in sys.argv:
     signal.signal(signal.SIGUSR2, lambda *_: notify("READY=1\nSTATUS=back"))
     signal.signal(signal.SIGHUP, lambda *_: notify("STOPPING=1"))
     notify("READY=1\nSTATUS=up")
+if "--relay" in sys.argv:
+    # Says whatever it is told to say.
+    relay = lambda: [notify(line.strip()) for line in sys.stdin]
+    threading.Thread(target=relay, daemon=True).start()
 server.serve_forever()

@@ -21,6 +21,7 @@ impl Machine {
             Notice::Refused { ticket, refusal, .. } if ticket == self.ticket => self.refused(&refusal),
             Notice::Draining { ticket, drain_ms } if ticket == self.ticket => self.told_to_drain(drain_ms),
             Notice::Gone { ticket, cause } if ticket == self.ticket => self.gone(&cause),
+            Notice::HostRefused { refusal } => self.refused(&refusal),
             Notice::Reported { wish: Wish::Ready, offset, .. } => {
                 self.say(format!("the worker can serve: proxies know since @{offset}"));
             }
@@ -29,7 +30,6 @@ impl Machine {
             | Notice::Refused { .. }
             | Notice::Draining { .. }
             | Notice::Gone { .. }
-            | Notice::HostRefused { .. }
             | Notice::Reported { .. } => {}
         }
     }

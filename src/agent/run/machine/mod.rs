@@ -2,6 +2,7 @@
 //! out. It reads no clock and touches no process.
 
 mod admission;
+mod health;
 mod step;
 mod stop;
 
@@ -13,14 +14,15 @@ pub(super) use step::{Effect, Input, Timer};
 use stop::{FAULT, UNREACHABLE};
 
 use crate::agent::backoff::Backoff;
-use crate::agent::client::{Opinion, Ticket, Wish};
+use crate::agent::client::{Ticket, Wish};
 use crate::proto;
 
 use super::assignment::Assignment;
 use super::ending::Ending;
-use super::monitor::{Monitors, Sample};
-use super::notify::Tiding;
+use super::monitor::Monitors;
+use super::reports::Reports;
 use super::{Plan, ReadyBy};
+use health::Words;
 
 /// After how long without a sign that the child can serve the user is told so.
 const READY_SLOW: Duration = Duration::from_secs(10);
@@ -85,6 +87,12 @@ pub(super) struct Machine {
     port_attempts: u32,
     restart: Backoff,
     monitors: Monitors,
+    words: Words,
+    reports: Reports,
+    /// How often in a row the child ended before it had lasted.
+    ends: u32,
+    /// Whether the user knows that there is no limit to watch a share of.
+    limit_missed: bool,
     /// The exit code, where it is not the child's own.
     verdict: Option<u8>,
     code: u8,
@@ -103,6 +111,10 @@ impl Machine {
             standing: Standing::Held,
             port_attempts: 0,
             monitors: Monitors::new(plan.thresholds),
+            words: Words::default(),
+            reports: Reports::default(),
+            ends: 0,
+            limit_missed: false,
             plan,
             restart: Backoff::new(RESTART_FIRST, RESTART_LONGEST, seed),
             verdict: None,
@@ -122,7 +134,7 @@ impl Machine {
             Input::NotSpawned(ending) | Input::Exited(ending) => self.exited(&ending),
             Input::CanServe => self.can_serve(),
             Input::Measured(sample) => self.measured(sample),
-            Input::Told(tidings) => tidings.into_iter().for_each(|tiding| self.told(tiding)),
+            Input::Told(tidings) => self.told_all(tidings),
             Input::Stop(signal) => self.stop(signal),
             Input::Pass(signal) => self.give(Effect::Signal(signal)),
             Input::Rang(timer) => self.rang(timer),
@@ -152,7 +164,7 @@ impl Machine {
     fn spawned(&mut self) {
         self.phase = Phase::Starting;
         let Some(assignment) = self.assignment.clone() else { return };
-        if self.monitors.are_wanted() {
+        if self.monitors.measures() {
             self.give(Effect::Arm(Timer::Measure, MEASURE_EVERY));
         }
         match self.plan.ready {
@@ -164,28 +176,6 @@ impl Machine {
         self.give(Effect::Arm(Timer::Ready, self.plan.ready_within));
     }
 
-    fn told(&mut self, tiding: Tiding) {
-        match (tiding, self.phase) {
-            (Tiding::Status(text), _) => self.say(format!("the worker says: {text}")),
-            (Tiding::Ready, Phase::Starting) if self.plan.ready == ReadyBy::Telling => self.can_serve(),
-            (Tiding::Ready, Phase::Serving) => self.give(Effect::Wish(self.ticket, Wish::Ready)),
-            (Tiding::Unready(reason), Phase::Serving) => {
-                self.say(format!("the worker cannot serve now: {reason}"));
-                self.give(Effect::Wish(self.ticket, Wish::Unready { reason }));
-            }
-            (Tiding::Stopping, Phase::Serving) => self.drain("the worker is about to end".to_owned()),
-            (Tiding::Alive, Phase::Serving) => self.watch_for_life(),
-            // Before it can serve and after it was asked to end nothing of this changes anything.
-            (Tiding::Ready | Tiding::Unready(_) | Tiding::Stopping | Tiding::Alive, _) => {}
-        }
-    }
-
-    fn watch_for_life(&mut self) {
-        if let Some(every) = self.plan.watchdog {
-            self.give(Effect::Arm(Timer::Watchdog, every));
-        }
-    }
-
     fn can_serve(&mut self) {
         if self.phase == Phase::Starting {
             self.phase = Phase::Serving;
@@ -193,24 +183,6 @@ impl Machine {
             self.give(Effect::Arm(Timer::Forgiven, RESTART_FORGIVEN));
             self.give(Effect::Wish(self.ticket, Wish::Ready));
             self.watch_for_life();
-        }
-    }
-
-    fn measured(&mut self, sample: Sample) {
-        match self.phase {
-            Phase::Starting | Phase::Serving | Phase::Draining => {
-                let changes = self.monitors.observe(sample);
-                self.judge(changes);
-            }
-            Phase::Registering | Phase::Stopping | Phase::Resting | Phase::Leaving => {}
-        }
-    }
-
-    fn judge(&mut self, changes: Vec<(&'static str, Opinion)>) {
-        for (source, opinion) in changes {
-            let Opinion { verdict, reason } = &opinion;
-            self.say(format!("{source}: {} {reason}", verdict.as_str_name()));
-            self.give(Effect::Judge(self.ticket, source, opinion));
         }
     }
 
@@ -224,6 +196,7 @@ impl Machine {
         // What the child left behind in its group would hold its ports.
         self.give(Effect::Signal(Signal::SIGTERM));
         self.forget_readiness();
+        self.say_farewell();
         for timer in [Timer::Forgiven, Timer::Watchdog, Timer::Measure, Timer::Stop] {
             self.give(Effect::Disarm(timer));
         }
@@ -247,8 +220,8 @@ impl Machine {
         self.code = ending.code();
         self.say(format!("the worker {ending}; starting it again in {} ms", wait.as_millis()));
         self.give(Effect::Wish(self.ticket, Wish::Unready { reason: format!("{ending}; restarting") }));
-        let changes = self.monitors.forget();
-        self.judge(changes);
+        self.ended_again(ending);
+        self.forget_opinions();
         self.give(Effect::Arm(Timer::Restart, wait));
     }
 
@@ -287,7 +260,9 @@ impl Machine {
                 self.give(Effect::Signal(Signal::SIGKILL));
                 self.spawn();
             }
-            Timer::Forgiven => self.restart.reset(),
+            Timer::Forgiven => self.lasted(),
+            Timer::Reports => self.reports_rested(),
+            Timer::Status => self.status_may_be_told(),
             Timer::Farewell => self.give(Effect::Finish(self.code)),
         }
     }

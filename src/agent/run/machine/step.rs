@@ -8,7 +8,7 @@ use crate::agent::client::{Notice, Opinion, Ticket, Wish};
 use crate::agent::run::assignment::Assignment;
 use crate::agent::run::ending::Ending;
 use crate::agent::run::monitor::Sample;
-use crate::agent::run::notify::Tiding;
+use crate::agent::run::tiding::Tiding;
 use crate::proto;
 
 /// What happens.
@@ -51,8 +51,8 @@ pub(in crate::agent::run) enum Effect {
     Wish(Ticket, Wish),
     /// Tell the control plane that a stranger sits on this port.
     ReportBusy(u16),
-    /// Pass on what a monitor thinks.
-    Judge(Ticket, &'static str, Opinion),
+    /// Pass on what a source thinks.
+    Judge(Ticket, String, Opinion),
     /// Try to bind the ports.
     TestPorts(Assignment),
     /// Start the child.
@@ -96,6 +96,10 @@ pub(in crate::agent::run) enum Timer {
     Restart,
     /// The time from which on a failure is a new one.
     Forgiven,
+    /// What changed since a source was last told of.
+    Reports,
+    /// A status that is newer than the one that was told.
+    Status,
     /// The answer to the goodbye.
     Farewell,
 }

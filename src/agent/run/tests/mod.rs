@@ -1,5 +1,7 @@
 //! The agent's machine, driven by hand: no process, no socket, no clock.
 
+mod health;
+
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -9,9 +11,8 @@ use crate::proto;
 
 use super::ending::Ending;
 use super::machine::{Effect, Input, Machine, Timer};
-use super::monitor::Sample;
-use super::notify::Tiding;
-use super::{Plan, PlannedPort, ReadyBy, Restart, Thresholds};
+use super::tiding::Tiding;
+use super::{Plan, PlannedPort, ReadyBy, Restart};
 
 const A: Ticket = Ticket(1);
 
@@ -77,7 +78,10 @@ fn short(effect: &Effect) -> String {
             Wish::Gone { exit: Some(proto::exit::Status::Signal(signal)) } => format!("gone signal {signal}"),
         },
         Effect::ReportBusy(port) => format!("busy {port}"),
-        Effect::Judge(_, source, opinion) => format!("{source} {:?}", opinion.verdict),
+        Effect::Judge(_, source, opinion) => {
+            let reason = if opinion.reason.is_empty() { "" } else { ": " };
+            format!("{source} {:?}{reason}{}", opinion.verdict, opinion.reason)
+        }
         Effect::TestPorts(assignment) => {
             let ports = assignment.addresses().into_iter().map(|address| address.port().to_string());
             format!("test ports {}", ports.collect::<Vec<_>>().join(" "))
@@ -226,19 +230,6 @@ fn a_child_that_listens_is_not_ready_because_it_says_so() {
     let mut world = World::starting(plan());
     world.machine.handle(Input::Spawned);
     world.expect(Input::Told(vec![Tiding::Ready]), "");
-}
-
-#[test]
-fn a_child_that_takes_too_much_memory_is_unhealthy_until_it_gives_it_back() {
-    let thresholds = Thresholds { memory_bytes: Some(100), cpus: None };
-    let mut world = World::starting(Plan { thresholds, ready: ReadyBy::Now, ..plan() });
-    world.expect(Input::Spawned, &format!("arm Measure 1s, {QUIET}, arm Forgiven 30s, ready"));
-    world.expect(Input::Rang(Timer::Measure), "measure, arm Measure 1s");
-    let measured =
-        |memory_bytes| Input::Measured(Sample { at: Duration::ZERO, memory_bytes, cpu: Duration::ZERO });
-    world.expect(measured(100), "memory Unhealthy");
-    world.expect(measured(120), "");
-    world.expect(measured(80), "memory Healthy");
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! `foldplane run`: a worker behind every proxy.
 
+mod lending;
+mod values;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::net::IpAddr;
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::{NonZeroU32, NonZeroU64};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,8 +14,10 @@ use clap::{Args, ValueEnum};
 
 use super::fetch::Server;
 use super::{Failure, block_on, out};
-use crate::agent::{self, Launcher, Plan, PlannedPort, ReadyBy, Thresholds};
-use crate::events::{HostName, PortName, ServiceName, WorkerId};
+use crate::agent::{self, Launcher, MemoryMax, Plan, PlannedPort, ReadyBy, Thresholds};
+use crate::events::{HostName, ServiceName, WorkerId};
+use lending::Lending;
+use values::{address, cpus, label, memory, port, ready, seconds};
 
 /// Run a program as a worker of a service.
 ///
@@ -23,12 +28,19 @@ use crate::events::{HostName, PortName, ServiceName, WorkerId};
 /// The program finds PORT (the first port), PORT_<NAME>, HOST, FOLDPLANE_SERVICE, FOLDPLANE_WORKER and
 /// FOLDPLANE_GENERATION in its environment; {port}, {port:NAME}, {host}, {service} and {worker} in its arguments
 /// are filled in.
+///
+/// It may report to NOTIFY_SOCKET, as with systemd-notify: READY=1, STOPPING=1, WATCHDOG=1, STATUS=text,
+/// X_FOLDPLANE_UNREADY=reason, X_FOLDPLANE_HEALTH=unhealthy: reason (or degraded, healthy; X_FOLDPLANE_HEALTH_DB for a
+/// part called db), and X_FOLDPLANE_METRICS=requests_active=3 requests_total=40 connections_active=2 connections_total=9.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   foldplane run --service web --port http -- ./server
   foldplane run --service web --port http -- python3 -m http.server {port}
   foldplane run --service api --port grpc=9090 --port admin --restart on-failure -- ./api --admin={port:admin}
+  foldplane run --service web --port http --memory-max 80% --requests-max 200 --restart always -- ./server
+  foldplane run --service web --port http --interface eth0 --port-range 21000-21999 --zone eu-1a -- ./server
+  foldplane run --service jobs --ready notify --watchdog 10 -- ./consumer
 
 Exit code: the program's own; 128 and the signal's number if it was killed; 126 or 127 if it cannot be run; 1 for a fault,
 2 usage, 4 denied, 5 if --wait is over and there is no control plane.")]
@@ -45,8 +57,10 @@ pub(super) struct Run {
     /// A port that it needs; the first is the service's own. With a number, that one and no other
     #[arg(long, short, value_name = "NAME[=NUMBER]", value_parser = port)]
     port: Vec<PlannedPort>,
+    #[command(flatten)]
+    lending: Lending,
     /// Where it listens, if not on the host's first address
-    #[arg(long, value_name = "IP")]
+    #[arg(long, value_name = "IP", value_parser = address)]
     address: Option<IpAddr>,
     /// Its share of the load
     #[arg(long, value_name = "N")]
@@ -66,12 +80,19 @@ pub(super) struct Run {
     /// How often it has to send WATCHDOG=1 to NOTIFY_SOCKET, in seconds; if it does not, it is aborted
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     watchdog: Option<Duration>,
-    /// The memory of the program and its descendants from which on it is unhealthy, such as 512M (Linux)
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    memory_max: Option<u64>,
-    /// The processors that they keep busy over 5 s from which on it is degraded, such as 1.5 (Linux)
+    /// The memory from which on it is unhealthy: a size such as 512M for it and its descendants, or a share such as 80% of
+    /// its control group's limit (Linux)
+    #[arg(long, value_name = "SIZE|PERCENT%", value_parser = memory)]
+    memory_max: Option<MemoryMax>,
+    /// The processors that it and its descendants keep busy over 5 s from which on it is degraded, such as 1.5 (Linux)
     #[arg(long, value_name = "CPUS", value_parser = cpus)]
     cpu_max: Option<f64>,
+    /// The requests at one time from which on it is degraded, where it tells (requests_active)
+    #[arg(long, value_name = "N")]
+    requests_max: Option<NonZeroU64>,
+    /// The open connections from which on it is degraded, where it tells (connections_active)
+    #[arg(long, value_name = "N")]
+    connections_max: Option<NonZeroU64>,
     /// How long requests in flight have before it is asked to stop, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     drain: Duration,
@@ -81,6 +102,9 @@ pub(super) struct Run {
     /// Whether to start it again when it ends
     #[arg(long, value_name = "WHEN", default_value = "never")]
     restart: Restart,
+    /// How long it keeps its place when its agent's connection is lost, in seconds; meanwhile it is UNHEALTHY
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
+    disconnect_grace: Duration,
     /// How long to wait for the control plane at the start, in seconds [default: for ever]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     wait: Option<Duration>,
@@ -100,9 +124,6 @@ enum Restart {
     /// Whatever its end was
     Always,
 }
-
-/// The longest time that an option takes: a day is beyond any sensible wait, and below any overflow.
-const SECONDS_MAX: f64 = 86_400.0;
 
 impl Run {
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
@@ -134,6 +155,7 @@ impl Run {
         Ok(Plan {
             id: self.id.map_or_else(new_id, |id| id.to_string()),
             host: self.host.map_or_else(this_host, Ok)?.to_string(),
+            lends: self.lending.lends()?,
             service: self.service.to_string(),
             ports: self.port,
             address: self.address,
@@ -143,10 +165,16 @@ impl Run {
             ready,
             ready_within: self.ready_within,
             watchdog: self.watchdog,
-            thresholds: Thresholds { memory_bytes: self.memory_max, cpus: self.cpu_max },
+            thresholds: Thresholds {
+                memory: self.memory_max,
+                cpus: self.cpu_max,
+                requests: self.requests_max.map(NonZeroU64::get),
+                connections: self.connections_max.map(NonZeroU64::get),
+            },
             drain: self.drain,
             stop_within: self.stop_within,
             restart,
+            disconnect_grace: self.disconnect_grace,
             wait: self.wait,
             command: self.command,
         })
@@ -186,58 +214,4 @@ fn this_host() -> Result<HostName, Failure> {
     })?;
     HostName::new(&name.to_string_lossy())
         .map_err(|invalid| Failure::usage(invalid.to_string()).hint("give one with --host"))
-}
-
-fn port(text: &str) -> Result<PlannedPort, String> {
-    let (name, number) = match text.split_once('=') {
-        None => (text, None),
-        Some((name, number)) => {
-            let number: NonZeroU16 =
-                number.parse().map_err(|_| format!("{number:?} is no port number from 1 to 65535"))?;
-            (name, Some(number.get()))
-        }
-    };
-    let name = PortName::new(name).map_err(|invalid| invalid.to_string())?;
-    Ok(PlannedPort { name: name.to_string(), number })
-}
-
-fn ready(text: &str) -> Result<ReadyBy, String> {
-    match (text, text.strip_prefix("http:")) {
-        ("now", _) => Ok(ReadyBy::Now),
-        ("port", _) => Ok(ReadyBy::Listening),
-        ("notify", _) => Ok(ReadyBy::Telling),
-        (_, Some(path)) if path.starts_with('/') => Ok(ReadyBy::Answering(path.to_owned())),
-        (_, Some(_)) => Err("the path starts with '/', as in http:/healthz".to_owned()),
-        (_, None) => Err("it is none of now, port, notify, http:PATH".to_owned()),
-    }
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("it is no KEY=VALUE")?;
-    Ok((key.to_owned(), value.to_owned()))
-}
-
-/// `512M`, `2G`: powers of 1024.
-fn size(text: &str) -> Result<u64, String> {
-    let (number, shift) = match text.char_indices().next_back() {
-        Some((end, 'K')) => (text.get(..end), 10),
-        Some((end, 'M')) => (text.get(..end), 20),
-        Some((end, 'G')) => (text.get(..end), 30),
-        _ => (Some(text), 0),
-    };
-    let number = number.and_then(|number| number.parse::<u64>().ok()).filter(|number| *number > 0);
-    let bytes = number.and_then(|number| number.checked_mul(1 << shift));
-    bytes.ok_or_else(|| "it is no size such as 64M or 2G".to_owned())
-}
-
-fn cpus(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| "it is no number of processors such as 1.5".to_owned())
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=SECONDS_MAX).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err(format!("it is no number of seconds from 0 to {SECONDS_MAX}")),
-    }
 }
