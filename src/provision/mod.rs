@@ -1,4 +1,4 @@
-//! PROVISION: finds real clients (Envoy, gRPC for Python), or installs them once into a cache of this user.
+//! PROVISION: finds real clients (Envoy, gRPC for Python and for Node.js), or installs them once into a cache of this user.
 //!
 //! The demo and the tests use the same functions, so that both run with the same client.
 
@@ -6,12 +6,14 @@ mod environment;
 mod envoy;
 mod error;
 mod grpc;
+mod node;
 mod progress;
 mod step;
 
 pub use envoy::{Envoy, EnvoyOrigin, EnvoySearch};
 pub use error::ProvisionError;
 pub use grpc::{GrpcPython, GrpcSearch};
+pub use node::GrpcNode;
 pub use progress::Progress;
 
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Python's grpcio as a client, over `xds:///service`, and as the servers that it is led to.
+//! gRPC in two implementations as clients, over `xds:///service`: the C-core with its Python face, and the one for
+//! Node.js. The servers that they are led to are Python's.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -6,12 +7,50 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-use foldplane::provision::{self, GrpcPython, GrpcSearch, Progress};
+use foldplane::provision::{self, GrpcNode, GrpcPython, GrpcSearch, Progress};
 use tokio::sync::OnceCell;
 
 use crate::server::PATIENCE;
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/xds/grpc_peer.py");
+const PYTHON_SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/xds/grpc_peer.py");
+const NODE_SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/xds/grpc_peer.cjs");
+
+/// Which implementation of gRPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Implementation {
+    /// The C-core, in Python.
+    Python,
+    /// The one in JavaScript.
+    Node,
+}
+
+impl Implementation {
+    pub(crate) const ALL: [Self; 2] = [Self::Python, Self::Node];
+
+    /// The id with which its client presents itself.
+    pub(crate) const fn node_id(self) -> &'static str {
+        match self {
+            Self::Python => "grpc-python",
+            Self::Node => "grpc-node",
+        }
+    }
+
+    async fn command(self) -> Command {
+        match self {
+            Self::Python => {
+                let mut command = Command::new(python().await);
+                command.arg(PYTHON_SCRIPT);
+                command
+            }
+            Self::Node => {
+                let found = node().await;
+                let mut command = Command::new(found.node);
+                command.env("NODE_PATH", found.modules).arg(NODE_SCRIPT);
+                command
+            }
+        }
+    }
+}
 
 /// A Python with grpcio, installed once for all tests.
 async fn python() -> PathBuf {
@@ -24,7 +63,17 @@ async fn python() -> PathBuf {
     PYTHON.get_or_init(locate).await.clone()
 }
 
-/// A Python process that speaks in lines. It ends with the value.
+/// A Node.js with grpc-js, installed once for all tests.
+async fn node() -> GrpcNode {
+    static NODE: OnceCell<GrpcNode> = OnceCell::const_new();
+    let locate = || async {
+        let cache = provision::default_cache().expect("a home to install Node.js in");
+        GrpcNode::locate(&cache, &Progress::stderr()).await.expect("a real grpc-js")
+    };
+    NODE.get_or_init(locate).await.clone()
+}
+
+/// A process that speaks in lines. It ends with the value.
 pub(crate) struct Peer {
     process: Child,
     input: ChildStdin,
@@ -32,9 +81,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    async fn start(arguments: &[&str], bootstrap: Option<String>) -> Self {
-        let mut command = Command::new(python().await);
-        command.arg(SCRIPT).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    async fn start(mut command: Command, arguments: &[&str], bootstrap: Option<String>) -> Self {
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some(bootstrap) = bootstrap {
             command.env("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap);
         }
@@ -46,18 +94,20 @@ impl Peer {
 
     /// Servers that answer with their names.
     pub(crate) async fn servers(names: &[&str]) -> (Self, Vec<SocketAddr>) {
-        let mut peer = Self::start(&[&["serve"], names].concat(), None).await;
+        let python = Implementation::Python.command().await;
+        let mut peer = Self::start(python, &[&["serve"], names].concat(), None).await;
         let addresses = names.iter().map(|_| format!("127.0.0.1:{}", peer.line()).parse().unwrap()).collect();
         (peer, addresses)
     }
 
     /// A client of the control plane.
-    pub(crate) async fn client(control_plane: SocketAddr) -> Self {
+    pub(crate) async fn client(implementation: Implementation, control_plane: SocketAddr) -> Self {
         let bootstrap = format!(
             r#"{{"xds_servers": [{{"server_uri": "{control_plane}", "channel_creds": [{{"type": "insecure"}}],
-            "server_features": ["xds_v3"]}}], "node": {{"id": "grpc-1", "cluster": "test"}}}}"#
+            "server_features": ["xds_v3"]}}], "node": {{"id": "{}", "cluster": "test", "locality": {{}}}}}}"#,
+            implementation.node_id()
         );
-        Self::start(&["ask"], Some(bootstrap)).await
+        Self::start(implementation.command().await, &["ask"], Some(bootstrap)).await
     }
 
     /// One call to a service: the answer, or the error.

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use tokio_util::sync::CancellationToken;
-use tonic::codec::Codec;
+use tonic::codec::BufferSettings;
 use tonic::{Status, Streaming};
 use tonic_prost::ProstCodec;
 
@@ -26,6 +26,10 @@ use crate::xds::wire::WireRequest;
 /// The largest request. A client that names 100,000 resources, or whose NACK repeats a large one, is above
 /// tonic's 4 MiB, and must not lose its stream for that.
 const REQUEST_BYTES_MAX: usize = 16 << 20;
+
+/// How much of a stream's requests is held ready: an answer has a hundred bytes, and thousands of streams are idle. The
+/// buffer grows with a larger request.
+const REQUEST_BUFFER_BYTES: usize = 512;
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
@@ -39,7 +43,7 @@ pub(super) async fn stream<M: WireRequest>(
     }
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     let connection = request.extensions().get::<CancellationToken>().cloned();
-    let decoder = ProstCodec::<M, M>::default().decoder();
+    let decoder = ProstCodec::<M, M>::raw_decoder(BufferSettings::new(REQUEST_BUFFER_BYTES, usize::MAX));
     let requests = Streaming::new_request(decoder, request.into_body(), None, Some(REQUEST_BYTES_MAX));
     let guest = Guest { peer, connection: connection.unwrap_or_default() };
     let session = Box::new(Session::new(shared, variant, served, guest, requests));
