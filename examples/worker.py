@@ -53,7 +53,7 @@ class Worker:
     def __init__(self, service, name):
         self.path = f"/v1/services/{service}/workers/{name}"
         self.name = name
-        self.host = socket.gethostname()
+        self.host = os.environ.get("FOLDPLANE_HOST", socket.gethostname())
         self.port = None
         self.fence = None
 

@@ -9,9 +9,13 @@
 )]
 
 mod away;
+mod clock;
 mod end;
 mod health;
 mod host;
+mod identity;
+mod leased;
+mod long;
 mod ports;
 mod ready;
 mod rolling;

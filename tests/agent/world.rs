@@ -36,6 +36,7 @@ pub(crate) struct Server {
     folder: TempDir,
     api: String,
     options: Vec<String>,
+    environment: Vec<(&'static str, String)>,
     ports: Block,
 }
 
@@ -52,12 +53,28 @@ impl Server {
         server
     }
 
+    /// One that finds these variables in its environment.
+    pub(crate) fn start_in(environment: Vec<(&'static str, String)>) -> Self {
+        let mut server = Self::absent(Vec::new());
+        server.environment = environment;
+        server.restart();
+        server.lend_own_ports();
+        server
+    }
+
     /// An address at which there is no control plane yet.
     pub(crate) fn absent(options: Vec<String>) -> Self {
         // Not one of the kernel's ports for outgoing connections: an agent that tries again and again to reach a control plane
         // that is away would in the end be connected with itself.
         let api = free_address().unwrap().to_string();
-        Self { process: None, folder: TempDir::new().unwrap(), api, options, ports: Block::take() }
+        Self {
+            process: None,
+            folder: TempDir::new().unwrap(),
+            api,
+            options,
+            environment: Vec::new(),
+            ports: Block::take(),
+        }
     }
 
     pub(crate) fn restart(&mut self) {
@@ -66,6 +83,7 @@ impl Server {
             .arg(self.folder.path())
             .args(&self.options)
             .env("RUST_LOG", "warn")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -97,6 +115,18 @@ impl Server {
     /// The first and the last of the ports that are its own.
     pub(crate) fn ports(&self) -> (u16, u16) {
         (self.ports.first, self.ports.first + PORTS_PER_SERVER - 1)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(pid(self.process.as_ref().unwrap().id()), signal).unwrap();
+    }
+
+    /// Stops it in order, and waits for its end.
+    pub(crate) fn stop(&mut self) {
+        self.signal(Signal::SIGTERM);
+        let mut process = self.process.take().unwrap();
+        let ended = eventually(|| process.try_wait().unwrap());
+        assert_eq!(ended.expect("the control plane did not end").code(), Some(0));
     }
 
     pub(crate) fn kill(&mut self) {
