@@ -6,6 +6,7 @@ mod health;
 pub mod hosts;
 mod lists;
 mod min_offset;
+pub mod node_views;
 pub mod obey;
 pub mod proxies;
 pub mod services;
@@ -15,7 +16,7 @@ pub mod wait;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 
 use crate::engine::Handle;
 use crate::problem::Problem;
@@ -43,6 +44,8 @@ pub fn router(sources: Sources) -> Router {
         .route("/v1/hosts", get(hosts::list))
         .route("/v1/hosts/{host}", delete(hosts::remove))
         .route("/v1/hosts/{host}/drain", post(hosts::drain))
+        .route("/v1/views", get(node_views::list))
+        .route("/v1/views/{name}", put(node_views::set).delete(node_views::remove))
         .route("/v1/state", get(lists::state))
         .route("/v1/events", get(events::events))
         .route("/v1/wait", get(wait::wait))
@@ -56,6 +59,6 @@ async fn unknown(uri: axum::http::Uri) -> Problem {
         StatusCode::NOT_FOUND,
         "not_found",
         format!("there is nothing at {}", uri.path()),
-        "the lists are /v1/services, /v1/workers, /v1/endpoints, /v1/hosts, /v1/proxies, /v1/state and /v1/events; /v1/wait waits for them",
+        "the lists are /v1/services, /v1/workers, /v1/endpoints, /v1/hosts, /v1/proxies, /v1/views, /v1/state and /v1/events; /v1/wait waits for them",
     )
 }

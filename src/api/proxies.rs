@@ -21,6 +21,8 @@ pub struct ProxyView {
     pub variant: String,
     /// `ADS`, or the one type that the stream is for.
     pub service: String,
+    /// The views that say what it sees; none means that it sees everything.
+    pub views: Vec<String>,
     /// When the stream was opened, in RFC 3339.
     pub since: String,
     /// How many events it is behind.
@@ -89,6 +91,7 @@ fn view(stream: &StreamStatus) -> ProxyView {
             Served::All => "ADS".to_owned(),
             Served::Only(type_url) => type_url.to_string(),
         },
+        views: stream.views.iter().map(ToString::to_string).collect(),
         since: stream.since.to_string(),
         lag: stream.lag(),
         types: stream.types.iter().map(|(type_url, status)| type_view(*type_url, status)).collect(),

@@ -6,6 +6,7 @@ use super::fetch::Server;
 use super::out::{self, Format};
 use super::{Exit, Failure, block_on, lists};
 use crate::api::hosts::HostView;
+use crate::api::node_views::NodeViewView;
 use crate::api::proxies::ProxyView;
 use crate::api::services::ServiceView;
 use crate::api::views::{EndpointView, Listing, WorkerView};
@@ -47,6 +48,8 @@ enum What {
     },
     /// Hosts, with the ports that they lend
     Hosts,
+    /// Views: which nodes see which services
+    Views,
     /// Proxies and gRPC clients, with what each was sent and has accepted
     Proxies,
 }
@@ -67,6 +70,10 @@ impl Get {
                 What::Hosts => {
                     let listing: Listing<HostView> = self.server.get("/v1/hosts", &[]).await?;
                     out::data(&lists::hosts(&listing, self.output)?)
+                }
+                What::Views => {
+                    let listing: Listing<NodeViewView> = self.server.get("/v1/views", &[]).await?;
+                    out::data(&lists::node_views(&listing, self.output)?)
                 }
                 What::Proxies => {
                     let listing: Listing<ProxyView> = self.server.get("/v1/proxies", &[]).await?;

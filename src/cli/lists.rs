@@ -3,10 +3,12 @@
 use super::Failure;
 use super::out::{Format, json, lines, table};
 use crate::api::hosts::HostView;
+use crate::api::node_views::NodeViewView;
 use crate::api::proxies::{ProxyTypeView, ProxyView};
 use crate::api::services::ServiceView;
 use crate::api::views::{EndpointView, Listing, VerdictView, WorkerView};
 use crate::api::wait::{BehindTypeView, BehindView, WaitView};
+use crate::events::Glob;
 
 pub(super) fn services(listing: &Listing<ServiceView>, format: Format) -> Result<String, Failure> {
     Ok(match format {
@@ -99,6 +101,24 @@ pub(super) fn hosts(listing: &Listing<HostView>, format: Format) -> Result<Strin
     })
 }
 
+/// One line a view.
+pub(super) fn node_views(listing: &Listing<NodeViewView>, format: Format) -> Result<String, Failure> {
+    let text = |globs: &[Glob]| globs.iter().map(Glob::as_str).collect::<Vec<_>>().join(",");
+    Ok(match format {
+        Format::Json => json(listing)?,
+        Format::Text => lines(listing.items.iter().map(|item| &item.view)),
+        Format::Table | Format::Wide => table(
+            ["VIEW", "IDS", "CLUSTERS", "METADATA", "SERVICES"],
+            listing.items.iter().map(|item| {
+                let metadata: Vec<_> =
+                    item.metadata.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                let (ids, clusters) = (text(&item.ids), text(&item.clusters));
+                [item.view.clone(), ids, clusters, metadata.join(","), text(&item.services)]
+            }),
+        ),
+    })
+}
+
 fn ports_of(host: &HostView) -> impl Iterator<Item = [String; 5]> {
     let held = host.ports.iter().map(|port| {
         let number = port.number.to_string();
@@ -138,7 +158,7 @@ pub(super) fn proxies(listing: &Listing<ProxyView>, format: Format) -> Result<St
             }),
         ),
         Format::Wide => table(
-            ["NODE", "PEER", "TYPE", "WANTS", "SENT", "ACKED", "REJECTED", "WHY"],
+            ["NODE", "PEER", "VIEWS", "TYPE", "WANTS", "SENT", "ACKED", "REJECTED", "WHY"],
             listing.items.iter().flat_map(|item| item.types.iter().map(move |of_type| (item, of_type))).map(
                 |(item, of_type)| {
                     let wants = if of_type.wildcard { "*".to_owned() } else { of_type.names.join(",") };
@@ -146,6 +166,7 @@ pub(super) fn proxies(listing: &Listing<ProxyView>, format: Format) -> Result<St
                     [
                         item.node.clone(),
                         item.peer.clone().unwrap_or_default(),
+                        item.views.join(","),
                         of_type.r#type.clone(),
                         wants,
                         of_type.sent.clone().unwrap_or_default(),

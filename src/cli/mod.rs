@@ -19,6 +19,7 @@ mod run;
 mod serve;
 mod service;
 mod source;
+mod view;
 mod wait;
 
 use std::process::ExitCode;
@@ -66,6 +67,7 @@ enum Command {
     Service(service::ServiceCommand),
     Log(log::Log),
     Replay(replay::Replay),
+    View(view::ViewCommand),
     Wait(wait::Wait),
 }
 
@@ -85,6 +87,7 @@ pub fn main() -> ExitCode {
         Command::Get(get) => get.run(),
         Command::Log(log) => log.run(),
         Command::Replay(replay) => replay.run(),
+        Command::View(view) => view.run(),
         Command::Wait(wait) => wait.run(),
     };
     match done {

@@ -18,7 +18,8 @@ use crate::events::event::{
     DisconnectCause, HealthSource, HostReport, Lease, Locality, Process, Readiness, RemovalCause,
     ServiceSpec, UpdateRejection, Verdict,
 };
-use crate::events::{HostName, PortName, ReplicaId, ServiceName, SessionId, WorkerKey, WorkerRef};
+use crate::events::view::NodeView;
+use crate::events::{HostName, PortName, ReplicaId, ServiceName, SessionId, ViewName, WorkerKey, WorkerRef};
 
 /// A wish.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,6 +150,18 @@ pub enum Command {
     },
     /// The time to come back after our start is over for everybody who did not.
     EndRejoin,
+    /// A group of nodes is to see these services.
+    SetView {
+        /// Which view.
+        name: ViewName,
+        /// Who, and what.
+        view: NodeView,
+    },
+    /// A view is to go.
+    RemoveView {
+        /// Which view.
+        name: ViewName,
+    },
     /// A proxy refused what it was sent.
     RecordRejection {
         /// What, and who.

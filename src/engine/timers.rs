@@ -126,7 +126,9 @@ impl Timers {
             | Event::HostRemoved { .. }
             | Event::PortBusy { .. }
             | Event::ServiceDeclared { .. }
-            | Event::ServiceRetired { .. } => {}
+            | Event::ServiceRetired { .. }
+            | Event::NodeViewSet { .. }
+            | Event::NodeViewRemoved { .. } => {}
         }
     }
 
@@ -165,6 +167,8 @@ pub(super) fn subject(command: &Command) -> Option<&WorkerKey> {
         | Command::RetireService { .. }
         | Command::CloseSession { .. }
         | Command::EndRejoin
+        | Command::SetView { .. }
+        | Command::RemoveView { .. }
         | Command::RecordRejection { .. } => None,
     }
 }

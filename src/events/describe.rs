@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::Event;
 use super::event::{Endpoint, EndpointAddress, ExitStatus, HostReport, Registration};
+use super::view::NodeSelector;
+use super::{Event, Glob};
 
 impl fmt::Display for Event {
     /// The variant's name, whom it is about, and what matters of it. Not for programs: they read JSON.
@@ -36,6 +37,10 @@ impl fmt::Display for Event {
             Self::PortBusy { host, port } => write!(f, " {host} {port}"),
             Self::ServiceDeclared { service, spec } => write!(f, " {service} {spec}"),
             Self::ServiceRetired { service } => write!(f, " {service}"),
+            Self::NodeViewSet { name, view } => {
+                write!(f, " {name}: {} see {}", view.nodes, List(&view.services))
+            }
+            Self::NodeViewRemoved { name } => write!(f, " {name}"),
             Self::UpdateRejected { rejection } => write!(
                 f,
                 " {:?} {} {} {:?}",
@@ -68,6 +73,27 @@ impl fmt::Display for Registered<'_> {
             write!(f, "{space}{port}={address}")?;
         }
         Ok(())
+    }
+}
+
+/// Items with commas between them, or a dash for none.
+struct List<'a, T>(&'a [T]);
+
+impl<T: fmt::Display> fmt::Display for List<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((first, rest)) = self.0.split_first() else { return f.write_str("-") };
+        first.fmt(f)?;
+        rest.iter().try_for_each(|item| write!(f, ",{item}"))
+    }
+}
+
+impl fmt::Display for NodeSelector {
+    /// `id edge-*,front-* cluster edge zone=a`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |name: &str, globs: &[Glob]| (!globs.is_empty()).then(|| format!("{name} {}", List(globs)));
+        let globs = [of("id", &self.ids), of("cluster", &self.clusters)].into_iter().flatten();
+        let metadata = self.metadata.iter().map(|(key, value)| format!("{key}={value}"));
+        f.write_str(&globs.chain(metadata).collect::<Vec<_>>().join(" "))
     }
 }
 

@@ -15,7 +15,8 @@ pub use super::service::{
     ClusterPolicy, DegradedAs, Delivery, LbPolicy, LocalityWeighting, PortSpec, Protocol, ServiceSpec,
     UnreadyAs,
 };
-use super::{HostName, ReplicaId, ServiceName, SessionId, WorkerKey, WorkerRef};
+use super::view::NodeView;
+use super::{HostName, ReplicaId, ServiceName, SessionId, ViewName, WorkerKey, WorkerRef};
 
 /// A fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,6 +138,18 @@ pub enum Event {
         /// Which service.
         service: ServiceName,
     },
+    /// A group of nodes sees these services from now on.
+    NodeViewSet {
+        /// Which view.
+        name: ViewName,
+        /// Who, and what.
+        view: NodeView,
+    },
+    /// This view is gone: its nodes see what their other views show, or everything.
+    NodeViewRemoved {
+        /// Which view.
+        name: ViewName,
+    },
 }
 
 impl Event {
@@ -161,6 +174,8 @@ impl Event {
             Self::PortBusy { .. } => "PortBusy",
             Self::ServiceDeclared { .. } => "ServiceDeclared",
             Self::ServiceRetired { .. } => "ServiceRetired",
+            Self::NodeViewSet { .. } => "NodeViewSet",
+            Self::NodeViewRemoved { .. } => "NodeViewRemoved",
         }
     }
 
@@ -183,7 +198,9 @@ impl Event {
             | Self::WorkerReweighted { .. }
             | Self::HostDraining { .. }
             | Self::HostRemoved { .. }
-            | Self::PortBusy { .. } => self.worker().map(|key| &key.service),
+            | Self::PortBusy { .. }
+            | Self::NodeViewSet { .. }
+            | Self::NodeViewRemoved { .. } => self.worker().map(|key| &key.service),
         }
     }
 
@@ -207,7 +224,9 @@ impl Event {
             | Self::HostRemoved { .. }
             | Self::PortBusy { .. }
             | Self::ServiceDeclared { .. }
-            | Self::ServiceRetired { .. } => None,
+            | Self::ServiceRetired { .. }
+            | Self::NodeViewSet { .. }
+            | Self::NodeViewRemoved { .. } => None,
         }
     }
 }

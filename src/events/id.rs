@@ -141,6 +141,11 @@ name! {
     ReplicaId, "replica id", NAME_BYTES_MAX
 }
 
+name! {
+    /// What people call a view of nodes.
+    ViewName, "view name", NAME_BYTES_MAX
+}
+
 /// Which worker: an instance of a service on a host. Printed `service/id@host`.
 ///
 /// The host is part of the key, so that one id on two hosts is two workers (hashicorp/consul#8930).

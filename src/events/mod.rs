@@ -6,6 +6,7 @@ pub mod codec;
 pub mod event;
 pub mod id;
 pub mod log;
+pub mod view;
 
 mod chain;
 mod describe;
@@ -20,6 +21,7 @@ pub use envelope::{Actor, CorrelationId, Envelope, Timestamp};
 pub use event::Event;
 pub use glob::{Glob, InvalidGlob};
 pub use id::{
-    HostName, InvalidName, PortName, ReplicaId, ServiceName, SessionId, WorkerId, WorkerKey, WorkerRef,
+    HostName, InvalidName, PortName, ReplicaId, ServiceName, SessionId, ViewName, WorkerId, WorkerKey,
+    WorkerRef,
 };
 pub use offset::{Generation, InvalidOffset, Offset};

@@ -71,6 +71,8 @@ pub(super) fn subject(command: &Command) -> Option<WorkerKey> {
         | Command::CloseSession { .. }
         | Command::EndGrace { .. }
         | Command::EndRejoin
+        | Command::SetView { .. }
+        | Command::RemoveView { .. }
         | Command::RecordRejection { .. } => None,
     }
 }

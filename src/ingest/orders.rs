@@ -111,7 +111,9 @@ fn obey(orders: &Orders, event: &Event) {
         | Event::HostRemoved { .. }
         | Event::PortBusy { .. }
         | Event::ServiceDeclared { .. }
-        | Event::ServiceRetired { .. } => {}
+        | Event::ServiceRetired { .. }
+        | Event::NodeViewSet { .. }
+        | Event::NodeViewRemoved { .. } => {}
     }
 }
 

@@ -10,10 +10,10 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::names::{host, port, service, session, worker};
+use super::names::{host, port, service, session, view_name, worker};
 use super::parts::{
-    busy_port, disconnect_cause, health_source, lease, locality, readiness, reason, rejection, removal_cause,
-    report, spec, verdict,
+    busy_port, disconnect_cause, health_source, lease, locality, node_view, readiness, reason, rejection,
+    removal_cause, report, spec, verdict,
 };
 use crate::events::event::{Endpoint, EndpointAddress, Registration};
 use crate::events::{Actor, Envelope, Event, Generation, Offset, ReplicaId, Timestamp, WorkerRef};
@@ -59,7 +59,9 @@ fn reference_of(event: &mut Event) -> Option<&mut WorkerRef> {
         | Event::HostRemoved { .. }
         | Event::PortBusy { .. }
         | Event::ServiceDeclared { .. }
-        | Event::ServiceRetired { .. } => None,
+        | Event::ServiceRetired { .. }
+        | Event::NodeViewSet { .. }
+        | Event::NodeViewRemoved { .. } => None,
     }
 }
 
@@ -98,6 +100,8 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (host(), busy_port()).prop_map(|(host, port)| Event::PortBusy { host, port: port.get() }),
         2 => (service(), spec()).prop_map(|(service, spec)| Event::ServiceDeclared { service, spec }),
         1 => service().prop_map(|service| Event::ServiceRetired { service }),
+        1 => (view_name(), node_view()).prop_map(|(name, view)| Event::NodeViewSet { name, view }),
+        1 => view_name().prop_map(|name| Event::NodeViewRemoved { name }),
     ]
 }
 

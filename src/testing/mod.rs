@@ -28,6 +28,6 @@ mod world;
 pub use client::{Answer, Client, Turn, published};
 pub use events::events;
 pub use ledger::Ledger;
-pub use names::{host, port, service, session, worker};
+pub use names::{host, port, service, session, view_name, worker};
 pub use steps::{Aim, Step, Wanted, step, steps};
 pub use world::{World, play};

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::events::{HostName, PortName, ServiceName, SessionId, WorkerId, WorkerKey};
+use crate::events::{HostName, PortName, ServiceName, SessionId, ViewName, WorkerId, WorkerKey};
 
 fn known<T>(name: Result<T, crate::events::InvalidName>) -> T {
     name.expect("the names of the small world are valid")
@@ -27,6 +27,11 @@ pub fn port() -> impl Strategy<Value = PortName> {
 /// One of four connections.
 pub fn session() -> impl Strategy<Value = SessionId> {
     select(&["s1", "s2", "s3", "s4"][..]).prop_map(|text| known(SessionId::new(text)))
+}
+
+/// One of three views.
+pub fn view_name() -> impl Strategy<Value = ViewName> {
+    select(&["edge", "inner", "rest"][..]).prop_map(|text| known(ViewName::new(text)))
 }
 
 /// One of twelve workers: two ids on each host, for each service.

@@ -1,5 +1,6 @@
 //! What events and wishes are made of.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::{NonZeroU16, NonZeroU32};
 
@@ -15,6 +16,7 @@ use crate::events::event::{
     Lease, Locality, LocalityWeighting, PortRange, PortSpec, Protocol, Readiness, RemovalCause, ServiceSpec,
     UnreadyAs, UpdateRejection, Verdict,
 };
+use crate::events::view::{NodeSelector, NodeView};
 use crate::projection::resources::TypeUrl;
 
 pub(super) fn reason() -> impl Strategy<Value = String> {
@@ -58,6 +60,22 @@ pub(super) fn rejection() -> impl Strategy<Value = UpdateRejection> {
             message: "no such filter".to_owned(),
         }
     })
+}
+
+/// Views of few patterns over few nodes and services.
+pub(super) fn node_view() -> impl Strategy<Value = NodeView> {
+    let globs = |texts: &'static [&'static str]| {
+        subsequence(texts, 0..=2)
+            .prop_map(|texts| texts.into_iter().map(|text| text.parse().expect("a valid pattern")).collect())
+    };
+    let ids = subsequence(&["n1", "n?", "*"][..], 1..=2)
+        .prop_map(|texts| texts.into_iter().map(|text| text.parse().expect("a valid pattern")).collect());
+    (ids, globs(&["edge", "e*"]), globs(&["web", "pay", "p*", "web:admin"])).prop_map(
+        |(ids, clusters, services)| NodeView {
+            nodes: NodeSelector { ids, clusters, metadata: BTreeMap::new() },
+            services,
+        },
+    )
 }
 
 pub(super) fn locality() -> impl Strategy<Value = Locality> {

@@ -10,17 +10,18 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use super::names::{host, service, session, worker};
+use super::names::{host, service, session, view_name, worker};
 use super::parts::{
-    busy_port, disconnect_cause, health_source, lease, locality, readiness, reason, rejection, removal_cause,
-    report, spec, verdict,
+    busy_port, disconnect_cause, health_source, lease, locality, node_view, readiness, reason, rejection,
+    removal_cause, report, spec, verdict,
 };
 use crate::command::{Command, PortRequest, Registering};
 use crate::events::event::{
     DisconnectCause, HealthSource, HostReport, RemovalCause, ServiceSpec, UpdateRejection, Verdict,
 };
+use crate::events::view::NodeView;
 use crate::events::{
-    Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, WorkerKey, WorkerRef,
+    Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, ViewName, WorkerKey, WorkerRef,
 };
 
 /// Why whatever is emptied is emptied.
@@ -69,6 +70,8 @@ pub enum Wanted {
     RecordRejection { rejection: UpdateRejection },
     DeclareService { service: ServiceName, spec: ServiceSpec },
     RetireService { service: ServiceName },
+    SetView { name: ViewName, view: NodeView },
+    RemoveView { name: ViewName },
 }
 
 impl Wanted {
@@ -112,6 +115,8 @@ impl Wanted {
             Self::RecordRejection { rejection } => Command::RecordRejection { rejection },
             Self::DeclareService { service, spec } => Command::DeclareService { service, spec },
             Self::RetireService { service } => Command::RetireService { service },
+            Self::SetView { name, view } => Command::SetView { name, view },
+            Self::RemoveView { name } => Command::RemoveView { name },
         }
     }
 }
@@ -167,6 +172,8 @@ fn of_others() -> impl Strategy<Value = Wanted> {
         1 => rejection().prop_map(|rejection| Wanted::RecordRejection { rejection }),
         3 => (service(), spec()).prop_map(|(service, spec)| Wanted::DeclareService { service, spec }),
         1 => service().prop_map(|service| Wanted::RetireService { service }),
+        2 => (view_name(), node_view()).prop_map(|(name, view)| Wanted::SetView { name, view }),
+        1 => view_name().prop_map(|name| Wanted::RemoveView { name }),
     ]
 }
 

@@ -11,7 +11,7 @@ use super::node::Node;
 use super::protocol::{Machine, StreamId};
 pub use super::protocol::{Rejection, Served, TypeStatus, Variant};
 use crate::events::event::UpdateRejection;
-use crate::events::{Offset, Timestamp};
+use crate::events::{Offset, Timestamp, ViewName};
 use crate::projection::resources::{Resources, TypeUrl};
 
 /// How many refusals are remembered, so that each is reported once. When they are more, all are forgotten, and one
@@ -81,6 +81,8 @@ pub struct StreamStatus {
     pub variant: Variant,
     /// Which service it called.
     pub served: Served,
+    /// The views that are for its node. None means that it sees everything.
+    pub views: Vec<ViewName>,
     /// When it was opened.
     pub since: Timestamp,
     /// The newest resources that were compared with what it holds.
@@ -211,6 +213,11 @@ impl Entry {
     /// Who it is: said in the first message, and remembered (xds-rules 14).
     pub(super) fn set_node(&self, node: Node) {
         lock(&self.status).node = node;
+    }
+
+    /// Which views are for it now.
+    pub(super) fn set_views(&self, views: Vec<ViewName>) {
+        lock(&self.status).views = views;
     }
 
     /// Writes down how the stream stands now.

@@ -26,4 +26,5 @@ mod rest;
 mod restarts;
 mod seed;
 mod services;
+mod views;
 mod wait;

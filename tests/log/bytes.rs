@@ -66,6 +66,8 @@ fn pinned_number(event: &Event) -> u8 {
         Event::PortBusy { .. } => 14,
         Event::ServiceDeclared { .. } => 15,
         Event::ServiceRetired { .. } => 16,
+        Event::NodeViewSet { .. } => 17,
+        Event::NodeViewRemoved { .. } => 18,
     }
 }
 

@@ -47,8 +47,12 @@ impl Drop for Mount {
 }
 
 fn removal(offset: u64) -> Envelope {
-    let removed = every_event().into_iter().find(|event| event.name() == "WorkerRemoved");
-    Envelope { event: removed.unwrap(), ..envelope(offset) }
+    of_kind("WorkerRemoved", offset)
+}
+
+fn of_kind(name: &str, offset: u64) -> Envelope {
+    let found = every_event().into_iter().find(|event| event.name() == name);
+    Envelope { event: found.unwrap(), ..envelope(offset) }
 }
 
 /// Appends until the log refuses, and gives the refusal.
@@ -79,7 +83,7 @@ fn f53_a_full_disk_refuses_writes_but_removals_and_heals_without_a_restart() {
 
     // The reserve lets removals in, and nothing else.
     log.recover().unwrap();
-    let full = log.append(&[envelope(durable + 1)]).unwrap_err();
+    let full = log.append(&[of_kind("WorkerRegistered", durable + 1)]).unwrap_err();
     assert!(matches!(full, LogError::Full { .. }), "{full}");
     log.append(&[removal(durable + 1)]).unwrap();
     let reader = log.reader();

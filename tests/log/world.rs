@@ -9,9 +9,10 @@ use foldplane::events::event::{
     Protocol, Readiness, Registration, RemovalCause, ServiceSpec, UnreadyAs, UpdateRejection, Verdict,
 };
 use foldplane::events::log::{EventLog, LogError, LogReader};
+use foldplane::events::view::{NodeSelector, NodeView};
 use foldplane::events::{
-    Actor, CorrelationId, Envelope, Event, Generation, HostName, Offset, PortName, ReplicaId, ServiceName,
-    SessionId, Timestamp, WorkerId, WorkerKey, WorkerRef,
+    Actor, CorrelationId, Envelope, Event, Generation, Glob, HostName, Offset, PortName, ReplicaId,
+    ServiceName, SessionId, Timestamp, ViewName, WorkerId, WorkerKey, WorkerRef,
 };
 
 /// One event of every kind, in the order of their numbers in the bytes.
@@ -40,6 +41,8 @@ pub(crate) fn every_event() -> Vec<Event> {
         Event::PortBusy { host: worker.key.host, port: 20_017 },
         Event::ServiceDeclared { service: worker.key.service.clone(), spec: service_spec() },
         Event::ServiceRetired { service: worker.key.service },
+        Event::NodeViewSet { name: ViewName::new("edge").unwrap(), view: view() },
+        Event::NodeViewRemoved { name: ViewName::new("edge").unwrap() },
     ]
 }
 
@@ -98,6 +101,16 @@ fn service_spec() -> ServiceSpec {
         },
         drain_ms: Some(30_000),
     }
+}
+
+fn view() -> NodeView {
+    let glob = |text: &str| Glob::new(text).unwrap();
+    let nodes = NodeSelector {
+        ids: vec![glob("edge-*")],
+        clusters: vec![glob("front")],
+        metadata: BTreeMap::from([("zone".to_owned(), "a".to_owned())]),
+    };
+    NodeView { nodes, services: vec![glob("web"), glob("pay-?")] }
 }
 
 fn rejection() -> UpdateRejection {

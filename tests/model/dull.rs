@@ -1,5 +1,6 @@
 //! The model: every life of every worker, worked out from all events each time somebody asks.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -8,9 +9,10 @@ use foldplane::events::event::{
     ClusterPolicy, DegradedAs, EndpointAddress, HealthSource, HostReport, Lease, Locality, Readiness,
     Registration, ServiceSpec, UnreadyAs, Verdict,
 };
+use foldplane::events::view::NodeView;
 use foldplane::events::{
-    Envelope, Event, Generation, HostName, Offset, PortName, ServiceName, SessionId, Timestamp, WorkerKey,
-    WorkerRef,
+    Envelope, Event, Generation, HostName, Offset, PortName, ServiceName, SessionId, Timestamp, ViewName,
+    WorkerKey, WorkerRef,
 };
 
 /// One registration, from its start to its end.
@@ -75,10 +77,25 @@ pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
             | Event::HostRemoved { .. }
             | Event::PortBusy { .. }
             | Event::ServiceDeclared { .. }
-            | Event::ServiceRetired { .. } => {}
+            | Event::ServiceRetired { .. }
+            | Event::NodeViewSet { .. }
+            | Event::NodeViewRemoved { .. } => {}
         }
     }
     lives
+}
+
+/// Every view, as it was set last.
+pub(crate) fn views(events: &[Envelope]) -> BTreeMap<&ViewName, &NodeView> {
+    let mut views = BTreeMap::new();
+    for envelope in events {
+        match &envelope.event {
+            Event::NodeViewSet { name, view } => drop(views.insert(name, view)),
+            Event::NodeViewRemoved { name } => drop(views.remove(name)),
+            _ => {}
+        }
+    }
+    views
 }
 
 /// The lives that go on.

@@ -49,6 +49,8 @@ fn steps_lead_to_every_event_and_every_refusal() {
             "HostDraining",
             "HostRemoved",
             "HostReported",
+            "NodeViewRemoved",
+            "NodeViewSet",
             "PortBusy",
             "ReplicaStarted",
             "ServiceDeclared",
@@ -101,6 +103,7 @@ fn events_without_sense_lead_to_every_anomaly() {
             "no such worker lives",
             "the worker is draining",
             "the worker's key is taken",
+            "there is no such view",
             "workers live on the host",
             "workers of the service live"
         ]

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 
 use foldplane::command::{Command, PortRequest, Registering, Rejection, RejectionCode};
 use foldplane::events::event::{
-    Endpoint, EndpointAddress, HealthSource, Lease, PortRange, Registration, Verdict,
+    Endpoint, EndpointAddress, HealthSource, Lease, PortRange, Registration, UpdateRejection, Verdict,
 };
 use foldplane::events::{Envelope, Event, HostName, ReplicaId, Timestamp, WorkerRef};
 
-use crate::dull::{Life, address, addresses, is_emptied, lives, living, report, takes_out};
+use crate::dull::{Life, address, addresses, is_emptied, lives, living, report, takes_out, views};
 use crate::services;
 
 /// A port rests so long after its owner is gone (design: 30 s).
@@ -98,14 +98,18 @@ fn expected(
         Command::RetireService { service } => services::retire(events, service),
         Command::DrainHost { host, .. } => drain_host(events, host)?,
         Command::RemoveHost { host } => remove_host(events, host),
-        Command::RecordRejection { rejection } => {
-            let known = events.iter().rev().find_map(|envelope| match &envelope.event {
-                Event::UpdateRejected { rejection: known } if known.node == rejection.node => Some(known),
-                _ => None,
-            });
-            unless(known.is_some_and(|known| known.version == rejection.version), "UpdateRejected")
-        }
+        Command::SetView { name, view } => unless(views(events).get(name) == Some(&view), "NodeViewSet"),
+        Command::RemoveView { name } => unless(!views(events).contains_key(name), "NodeViewRemoved"),
+        Command::RecordRejection { rejection } => record_rejection(events, rejection),
     })
+}
+
+fn record_rejection(events: &[Envelope], rejection: &UpdateRejection) -> Vec<&'static str> {
+    let known = events.iter().rev().find_map(|envelope| match &envelope.event {
+        Event::UpdateRejected { rejection: known } if known.node == rejection.node => Some(known),
+        _ => None,
+    });
+    unless(known.is_some_and(|known| known.version == rejection.version), "UpdateRejected")
 }
 
 pub(crate) fn unless(already: bool, name: &'static str) -> Vec<&'static str> {

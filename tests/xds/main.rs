@@ -30,6 +30,7 @@ mod order;
 mod pushing;
 mod refusals;
 mod standing;
+mod views;
 mod wildcard;
 mod wire;
 mod with_envoy;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! change cds web=1 eds web=a    one event: what the server has now
+//! view web pay-*                one event: the client sees only these; `view` alone, everything
 //! ask cds *                     a client's message: state of the world names the whole set
 //! ask cds +web -old             delta edits it
 //! ask cds web n=0               with the nonce of another response; `n=` for none
@@ -94,6 +95,7 @@ impl Player {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         match verb {
             "change" => self.world.change(rest),
+            "view" => self.world.view(rest),
             "ask" => self.ask(rest),
             "ack" => self.answer(rest, None, None),
             "nack" => {
@@ -117,7 +119,7 @@ impl Player {
     fn reconnect(&mut self) {
         self.streams += 1;
         self.nonces.clear();
-        self.machine = Machine::new(StreamId(self.streams), self.variant, self.served, &self.world.resources);
+        self.machine = Machine::new(StreamId(self.streams), self.variant, self.served, &self.world.shown());
     }
 
     fn ask(&mut self, rest: &str) {
@@ -171,7 +173,7 @@ impl Player {
     }
 
     fn request(&mut self, request: Request) {
-        match self.machine.on_request(&request, &self.world.resources, self.now) {
+        match self.machine.on_request(&request, &self.world.shown(), self.now) {
             Ok(handled) => self.show_handled(&handled),
             Err(refused) => writeln!(self.out, "   closed: {refused}").unwrap(),
         }
@@ -194,7 +196,7 @@ impl Player {
     }
 
     fn drain(&mut self) {
-        while let Some(response) = self.machine.next(&self.world.resources, self.now) {
+        while let Some(response) = self.machine.next(&self.world.shown(), self.now) {
             self.show(&response);
             let type_url = response.type_url.as_str().to_owned();
             self.nonces.insert(type_url.clone(), response.nonce.clone());

@@ -9,7 +9,9 @@ use envoy_types::pb::envoy::config::endpoint::v3::{ClusterLoadAssignment, Locali
 use envoy_types::pb::envoy::config::listener::v3::{ApiListener, Listener};
 use envoy_types::pb::envoy::config::route::v3::RouteConfiguration;
 use envoy_types::pb::google::protobuf::Any;
-use foldplane::projection::resources::{Resource, Resources, TypeUrl, Version};
+use foldplane::events::view::{NodeSelector, NodeView};
+use foldplane::events::{Glob, ViewName};
+use foldplane::projection::resources::{NodeLabels, NodeViews, Resource, Resources, TypeUrl, Version};
 use prost::Message;
 
 /// What the server has, and what every version that it ever had stands for.
@@ -43,6 +45,25 @@ impl World {
             }
         }
         self.resources = Arc::new(builder.build());
+    }
+
+    /// As one event: the client sees only what is like these from now on, or everything.
+    pub(crate) fn view(&mut self, globs: &str) {
+        let glob = |text: &str| text.parse::<Glob>().unwrap();
+        let nodes = NodeSelector { ids: vec![glob("*")], ..NodeSelector::default() };
+        let services: Vec<_> = globs.split_whitespace().map(glob).collect();
+        let name = ViewName::new("v").unwrap();
+        let some = (!services.is_empty()).then(|| (name, Arc::new(NodeView { nodes, services })));
+        let offset = self.resources.offset().next();
+        let mut builder = self.resources.builder(offset);
+        builder.set_views(NodeViews::new(offset, some.into_iter().collect()));
+        self.resources = Arc::new(builder.build());
+    }
+
+    /// What the client sees.
+    pub(crate) fn shown(&self) -> Arc<Resources> {
+        let labels = NodeLabels { id: "", cluster: "", metadata: &serde_json::Value::Null };
+        Arc::clone(self.resources.views().scope(labels).show(&self.resources).resources())
     }
 
     /// A resource as people read it: `web=1`, and `web=∅` for an assignment that is empty.

@@ -3,6 +3,7 @@
 mod host;
 mod register;
 mod service;
+mod view;
 mod watch;
 
 use super::{Command, Rejection, RejectionCode, check};
@@ -50,6 +51,8 @@ pub fn decide(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Ev
         Command::CloseSession { session, cause } => Ok(close_session(state, session, *cause)),
         Command::EndGrace { worker } => Ok(end_grace(state, worker)),
         Command::EndRejoin => Ok(end_rejoin(state)),
+        Command::SetView { name, view } => view::set(state, name, view),
+        Command::RemoveView { name } => Ok(view::remove(state, name)),
         Command::RecordRejection { rejection } => Ok(record(state, rejection)),
     }
 }

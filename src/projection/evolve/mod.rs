@@ -11,7 +11,8 @@ use super::state::{
     Link, Opinion, Phase, PortKey, RejectionKey, Replica, Rest, RestCause, Served, State, Worker,
 };
 use crate::events::event::{ClusterPolicy, Registration, UpdateRejection};
-use crate::events::{Envelope, Event, Generation, WorkerKey, WorkerRef};
+use crate::events::view::NodeView;
+use crate::events::{Envelope, Event, Generation, ViewName, WorkerKey, WorkerRef};
 
 /// What an event did to a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,9 @@ pub enum Anomaly {
     /// It retires a service of which workers live.
     #[error("workers of the service live")]
     ServiceInUse,
+    /// It removes a view that there is not.
+    #[error("there is no such view")]
+    UnknownView,
     /// It would bring a draining worker back.
     #[error("the worker is draining")]
     Draining,
@@ -117,6 +121,8 @@ fn fold(state: &mut State, envelope: &Envelope) -> Result<(), Anomaly> {
         }
         Event::ServiceDeclared { service, spec } => index::declare_service(state, service, spec),
         Event::ServiceRetired { service } => index::retire_service(state, service)?,
+        Event::NodeViewSet { name, view } => set_view(state, name, view),
+        Event::NodeViewRemoved { name } => remove_view(state, name)?,
     }
     Ok(())
 }
@@ -190,6 +196,19 @@ fn change(state: &mut State, worker: &WorkerRef, edit: impl FnOnce(&mut Worker))
     let mut next = Worker::clone(current(state, worker)?);
     edit(&mut next);
     index::update(state, &worker.key, next);
+    Ok(())
+}
+
+fn set_view(state: &mut State, name: &ViewName, view: &NodeView) {
+    if state.views.get(name).is_none_or(|known| **known != *view) {
+        state.views.insert(name.clone(), Arc::new(view.clone()));
+        state.views_changed = state.offset;
+    }
+}
+
+fn remove_view(state: &mut State, name: &ViewName) -> Result<(), Anomaly> {
+    state.views.remove(name).ok_or(Anomaly::UnknownView)?;
+    state.views_changed = state.offset;
     Ok(())
 }
 

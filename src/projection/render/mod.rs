@@ -6,7 +6,7 @@ mod weights;
 
 use imbl::ordmap::DiffItem;
 
-use super::resources::{Resource, ResourceName, Resources, ResourcesBuilder, TypeUrl, builders};
+use super::resources::{NodeViews, Resource, ResourceName, Resources, ResourcesBuilder, TypeUrl, builders};
 use super::state::{Cluster, ClusterName, State};
 use crate::events::Offset;
 
@@ -48,6 +48,9 @@ pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
     resources.of(TypeUrl::Cluster).changed_at(next.clusters_changed());
     for type_url in WAYS {
         resources.of(type_url).changed_at(next.routes_changed());
+    }
+    if earlier_state.views_changed() != next.views_changed() {
+        resources.set_views(NodeViews::new(next.views_changed(), next.views().clone()));
     }
     resources.of(TypeUrl::ClusterLoadAssignment).changed_at(next.endpoints_changed());
     resources.build()

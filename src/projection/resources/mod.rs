@@ -9,13 +9,17 @@ pub mod builders;
 mod digest;
 mod links;
 mod resource;
+mod scope;
 mod set;
 mod type_url;
 mod version;
+mod views;
 
 pub use digest::{ContentDigest, SetDigest};
 pub use links::Reach;
 pub use resource::{Resource, ResourceName, Served};
+pub use scope::{Scope, Shown};
 pub use set::{Change, ResourceSet, Resources, ResourcesBuilder};
 pub use type_url::TypeUrl;
 pub use version::{InvalidVersion, Version};
+pub use views::{NodeLabels, NodeViews};

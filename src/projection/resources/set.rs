@@ -5,7 +5,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use imbl::ordmap::DiffItem;
 
-use super::{Resource, ResourceName, Served, SetDigest, TypeUrl, Version};
+use super::{NodeViews, Resource, ResourceName, Served, SetDigest, TypeUrl, Version};
 use crate::events::Offset;
 
 /// All resources of one type. Cheap to clone: clones share their structure.
@@ -68,9 +68,14 @@ impl ResourceSet {
 
     /// Puts a resource in, whose content changed at its version's offset.
     pub fn insert(&mut self, resource: Resource) {
+        self.put(Arc::new(resource));
+    }
+
+    /// As [`ResourceSet::insert`], of a resource that is shared with another set.
+    pub fn put(&mut self, resource: Arc<Resource>) {
         self.offset = self.offset.max(resource.version.offset);
         self.digest.insert(&resource.name, resource.version);
-        if let Some(old) = self.by_name.insert(resource.name.clone(), Arc::new(resource)) {
+        if let Some(old) = self.by_name.insert(resource.name.clone(), resource) {
             self.digest.remove(&old.name, old.version);
         }
     }
@@ -106,6 +111,7 @@ pub(super) fn changes<'a>(
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
     offset: Offset,
+    views: Arc<NodeViews>,
     sets: [ResourceSet; TypeUrl::ALL.len()],
 }
 
@@ -120,6 +126,12 @@ impl Resources {
     #[must_use]
     pub const fn offset(&self) -> Offset {
         self.offset
+    }
+
+    /// Which node sees what of them.
+    #[must_use]
+    pub const fn views(&self) -> &Arc<NodeViews> {
+        &self.views
     }
 
     /// The resources of one type.
@@ -149,6 +161,11 @@ impl ResourcesBuilder {
             TypeUrl::Listener => listeners,
             TypeUrl::RouteConfiguration => routes,
         }
+    }
+
+    /// Says which node sees what. Without views every node sees everything.
+    pub fn set_views(&mut self, views: NodeViews) {
+        self.0.views = Arc::new(views);
     }
 
     /// Puts a message in, as changed by the event at this builder's offset. One with the bytes that are there keeps

@@ -16,8 +16,9 @@ pub use service::Service;
 pub use worker::{Link, Opinion, Phase, Served, Worker};
 
 use crate::events::event::{ClusterPolicy, EndpointAddress, UpdateRejection};
+use crate::events::view::NodeView;
 use crate::events::{
-    Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, WorkerKey, WorkerRef,
+    Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, ViewName, WorkerKey, WorkerRef,
 };
 
 /// The state at an offset.
@@ -39,6 +40,8 @@ pub struct State {
     pub(super) clusters_changed: Offset,
     pub(super) routes_changed: Offset,
     pub(super) endpoints_changed: Offset,
+    pub(super) views: OrdMap<ViewName, Arc<NodeView>>,
+    pub(super) views_changed: Offset,
     pub(super) rejections: OrdMap<RejectionKey, UpdateRejection>,
     pub(super) anomalies: u64,
 }
@@ -147,6 +150,18 @@ impl State {
     #[must_use]
     pub const fn clusters(&self) -> &OrdMap<ClusterName, Arc<Cluster>> {
         &self.clusters
+    }
+
+    /// What groups of nodes see.
+    #[must_use]
+    pub const fn views(&self) -> &OrdMap<ViewName, Arc<NodeView>> {
+        &self.views
+    }
+
+    /// Where a view last changed.
+    #[must_use]
+    pub const fn views_changed(&self) -> Offset {
+        self.views_changed
     }
 
     /// The newest rejection of each node and type.

@@ -3,6 +3,7 @@
 mod csds;
 mod grpc;
 mod session;
+mod sight;
 mod watchdog;
 
 use std::sync::Arc;
@@ -22,11 +23,13 @@ use super::wire::{DeltaMessage, SotwMessage};
 use crate::events::event::UpdateRejection;
 use crate::projection::resources::{Resources, TypeUrl};
 use csds::Csds;
+use sight::Lenses;
 
 /// What every stream needs.
 #[derive(Debug)]
 struct Shared {
     resources: watch::Receiver<Arc<Resources>>,
+    lenses: Arc<Lenses>,
     ledger: Ledger,
     rejections: mpsc::Sender<UpdateRejection>,
     shutdown: CancellationToken,
@@ -98,7 +101,15 @@ pub fn router_with_limits(
 ) -> Router {
     // A start of its own for every process, so that a nonce of another one is never mistaken for ours (xds-rules 3).
     let next_stream = AtomicU64::new(uuid::Uuid::now_v7().as_u64_pair().1);
-    let shared = Arc::new(Shared { resources, ledger, rejections, shutdown, next_stream, limits });
+    let shared = Arc::new(Shared {
+        resources,
+        lenses: Arc::default(),
+        ledger,
+        rejections,
+        shutdown,
+        next_stream,
+        limits,
+    });
     let csds = ClientStatusDiscoveryServiceServer::new(Csds(shared.ledger.clone()));
     let of_csds = format!("/{}/{{*method}}", ClientStatusDiscoveryServiceServer::<Csds>::NAME);
     let mut router = Router::new().fallback(grpc::unknown).route_service(&of_csds, csds);

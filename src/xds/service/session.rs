@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
 use super::Shared;
+use super::sight::Sight;
 use super::watchdog::Watchdog;
 use crate::events::{Offset, Timestamp};
 use crate::projection::resources::{Resources, TypeUrl};
@@ -37,6 +38,7 @@ pub(super) struct Session<M> {
     machine: Machine,
     entry: Entry,
     node: Node,
+    sight: Sight,
     opened: Instant,
     heard: Instant,
     frame: Option<Frame>,
@@ -73,11 +75,12 @@ impl<M: WireRequest> Session<M> {
             since: now_for_people(),
             seen,
             settled: Offset::ZERO,
+            views: Vec::new(),
             types: BTreeMap::new(),
         });
         let opened = Instant::now();
         let watchdog = Watchdog::new(guest.connection, shared.limits.unread);
-        let node = Node::default();
+        let (node, sight) = (Node::default(), Sight::new(Arc::clone(&shared.lenses)));
         Self {
             shared,
             variant,
@@ -86,6 +89,7 @@ impl<M: WireRequest> Session<M> {
             machine,
             entry,
             node,
+            sight,
             opened,
             heard: opened,
             frame: None,
@@ -117,13 +121,23 @@ impl<M: WireRequest> Session<M> {
     }
 
     fn respond(&mut self) -> Option<Frame> {
-        let resources = Arc::clone(&self.resources.borrow_and_update());
+        let resources = self.look();
         let response = self.machine.next(&resources, self.opened.elapsed());
         self.entry.update(&self.machine);
         let response = response?;
         self.shared.ledger.count_response();
         self.warn_if_oversized(&response);
         Some(Frame::new(self.variant, response))
+    }
+
+    /// The newest resources, as far as this node sees them.
+    fn look(&mut self) -> Arc<Resources> {
+        let whole = Arc::clone(&self.resources.borrow_and_update());
+        let (shown, news) = self.sight.look(&whole);
+        if let Some(views) = news {
+            self.entry.set_views(views);
+        }
+        shown
     }
 
     /// Waits for something that may call for a response.
@@ -175,9 +189,10 @@ impl<M: WireRequest> Session<M> {
             && self.node == Node::default()
         {
             self.node = node.clone();
+            self.sight.set_node(node.clone());
             self.entry.set_node(node);
         }
-        let resources = Arc::clone(&self.resources.borrow_and_update());
+        let resources = self.look();
         let handled = self
             .machine
             .on_request(&request, &resources, self.opened.elapsed())

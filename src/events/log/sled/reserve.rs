@@ -119,6 +119,8 @@ pub fn relieves(event: &Event) -> bool {
         | Event::WorkerReweighted { .. }
         | Event::PortBusy { .. }
         | Event::ServiceDeclared { .. }
+        | Event::NodeViewSet { .. }
+        | Event::NodeViewRemoved { .. }
         | Event::UpdateRejected { .. } => false,
     }
 }
