@@ -11,14 +11,14 @@ use envoy_types::pb::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
 use envoy_types::pb::envoy::config::endpoint::v3::{ClusterLoadAssignment, LbEndpoint};
 use envoy_types::pb::google::protobuf::Any;
 use foldplane::events::event::{
-    Endpoint, EndpointAddress, Lease, Locality, Readiness, Registration, RemovalCause,
+    DegradedAs, Endpoint, EndpointAddress, Lease, Locality, Readiness, Registration, RemovalCause,
 };
 use foldplane::events::{
     Actor, Envelope, Event, Generation, HostName, Offset, PortName, ServiceName, SessionId, Timestamp,
     WorkerId, WorkerKey, WorkerRef,
 };
 use foldplane::projection::Snapshot;
-use foldplane::projection::resources::{Resource, Resources, TypeUrl};
+use foldplane::projection::resources::{Resource, TypeUrl};
 use foldplane::testing::{play, steps};
 use proptest::prelude::*;
 use prost::Message;
@@ -41,7 +41,8 @@ fn address(endpoint: &LbEndpoint) -> SocketAddr {
 }
 
 /// What Envoy or gRPC would refuse, or take and then ignore.
-fn check(resources: &Resources) {
+fn check(snapshot: &Snapshot) {
+    let resources = snapshot.resources();
     for type_url in TypeUrl::ALL {
         for resource in resources.of(type_url).iter() {
             let name = resource.name.as_str();
@@ -56,11 +57,13 @@ fn check(resources: &Resources) {
         assert!(cluster.ignore_health_on_host_removal);
     }
     for resource in resources.of(TypeUrl::ClusterLoadAssignment).iter() {
-        check_assignment(&decode(resource), resource.name.as_str());
+        let name = resource.name.as_str();
+        let cluster = snapshot.state().clusters().get(name).expect("each assignment is of a cluster");
+        check_assignment(&decode(resource), name, cluster.policy.degraded);
     }
 }
 
-fn check_assignment(assignment: &ClusterLoadAssignment, name: &str) {
+fn check_assignment(assignment: &ClusterLoadAssignment, name: &str, degraded: DegradedAs) {
     assert_eq!(assignment.cluster_name, name);
     let (mut localities, mut addresses) = (BTreeMap::<u32, BTreeSet<String>>::new(), BTreeSet::new());
     for group in &assignment.endpoints {
@@ -72,8 +75,9 @@ fn check_assignment(assignment: &ClusterLoadAssignment, name: &str) {
             let address = address(endpoint);
             assert!(address.port() > 0 && addresses.insert(address), "{address} comes twice");
             assert!(endpoint.load_balancing_weight.is_none_or(|weight| weight.value >= 1));
-            // xds-rules 27
-            assert_ne!(endpoint.health_status(), HealthStatus::Degraded);
+            // xds-rules 27: unless the policy says so.
+            let said = degraded == DegradedAs::Degraded;
+            assert!(said || endpoint.health_status() != HealthStatus::Degraded);
         }
     }
     let priorities: Vec<u32> = localities.into_keys().collect();
@@ -88,7 +92,7 @@ proptest! {
         let mut snapshot = Snapshot::default();
         for envelope in play(&steps) {
             snapshot = snapshot.fold([&envelope]).0;
-            check(snapshot.resources());
+            check(&snapshot);
         }
     }
 }
@@ -153,7 +157,7 @@ fn an_endpoint_drains_before_it_goes() {
     assert_eq!(told(&draining), ["192.0.2.1:9001 DRAINING"]);
     let gone = next(&draining, Event::WorkerRemoved { worker, cause: RemovalCause::Drained });
     assert_eq!(told(&gone), Vec::<String>::new());
-    check(gone.resources());
+    check(&gone);
 }
 
 #[test]
