@@ -51,6 +51,8 @@ pub struct ProxyTypeView {
 /// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedView {
+    /// When, in RFC 3339.
+    pub at: String,
     /// Which version.
     pub version: String,
     /// Which resources the response held, at most a few.
@@ -60,10 +62,11 @@ pub struct RejectedView {
 }
 
 impl RejectedView {
-    /// A refusal as people read it.
+    /// A refusal on a stream, as people read it.
     #[must_use]
-    pub fn of(rejection: &Rejection) -> Self {
+    pub fn of(stream: &StreamStatus, rejection: &Rejection) -> Self {
         Self {
+            at: stream.since.plus(rejection.at).to_string(),
             version: rejection.version.to_string(),
             names: rejection.names.iter().map(ToString::to_string).collect(),
             message: rejection.message.as_ref().to_owned(),
@@ -94,17 +97,17 @@ fn view(stream: &StreamStatus) -> ProxyView {
         views: stream.views.iter().map(ToString::to_string).collect(),
         since: stream.since.to_string(),
         lag: stream.lag(),
-        types: stream.types.iter().map(|(type_url, status)| type_view(*type_url, status)).collect(),
+        types: stream.types.iter().map(|(type_url, status)| type_view(stream, *type_url, status)).collect(),
     }
 }
 
-fn type_view(type_url: TypeUrl, status: &TypeStatus) -> ProxyTypeView {
+fn type_view(stream: &StreamStatus, type_url: TypeUrl, status: &TypeStatus) -> ProxyTypeView {
     ProxyTypeView {
         r#type: type_url.to_string(),
         wildcard: status.subscription.is_wildcard(),
         names: status.subscription.names().iter().map(ToString::to_string).collect(),
         sent: status.sent.map(|version| version.to_string()),
         acked: status.acked.map(|version| version.to_string()),
-        rejected: status.rejection.as_ref().map(RejectedView::of),
+        rejected: status.rejection.as_ref().map(|rejection| RejectedView::of(stream, rejection)),
     }
 }

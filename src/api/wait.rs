@@ -217,7 +217,7 @@ fn behind_type(
         state: word(status.standing(offset)).to_owned(),
         held: status.acked.map(|version| version.to_string()),
         wanted: stream.seen.of(type_url).version().to_string(),
-        rejected: status.rejection.as_ref().map(RejectedView::of),
+        rejected: status.rejection.as_ref().map(|rejection| RejectedView::of(stream, rejection)),
     }
 }
 

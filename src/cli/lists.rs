@@ -158,10 +158,11 @@ pub(super) fn proxies(listing: &Listing<ProxyView>, format: Format) -> Result<St
             }),
         ),
         Format::Wide => table(
-            ["NODE", "PEER", "VIEWS", "TYPE", "WANTS", "SENT", "ACKED", "REJECTED", "WHY"],
+            ["NODE", "PEER", "VIEWS", "TYPE", "WANTS", "SENT", "ACKED", "REJECTED", "WHEN", "WHY"],
             listing.items.iter().flat_map(|item| item.types.iter().map(move |of_type| (item, of_type))).map(
                 |(item, of_type)| {
                     let wants = if of_type.wildcard { "*".to_owned() } else { of_type.names.join(",") };
+                    let when = of_type.rejected.as_ref().map(|rejected| rejected.at.clone());
                     let why = of_type.rejected.as_ref().map(|rejected| rejected.message.clone());
                     [
                         item.node.clone(),
@@ -172,6 +173,7 @@ pub(super) fn proxies(listing: &Listing<ProxyView>, format: Format) -> Result<St
                         of_type.sent.clone().unwrap_or_default(),
                         of_type.acked.clone().unwrap_or_default(),
                         rejected(of_type).unwrap_or_default(),
+                        when.unwrap_or_default(),
                         why.unwrap_or_default(),
                     ]
                 },

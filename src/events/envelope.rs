@@ -1,6 +1,7 @@
 //! What is recorded around an event: where, when, by whom.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,12 @@ impl Timestamp {
     #[must_use]
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds)
+    }
+
+    /// The time `span` later.
+    #[must_use]
+    pub fn plus(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
     }
 
     /// Milliseconds since the Unix epoch.

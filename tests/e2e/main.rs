@@ -21,6 +21,7 @@ mod demo;
 mod doors;
 mod grpc;
 mod hosts;
+mod refusals;
 mod replay;
 mod rest;
 mod restarts;

@@ -25,6 +25,8 @@ pub struct Rejection {
     pub names: Vec<ResourceName>,
     /// Why, in the client's words, at most [`Rejection::MESSAGE_BYTES_MAX`].
     pub message: Arc<str>,
+    /// When, on the clock that the stream is told the time by.
+    pub at: Duration,
 }
 
 impl Rejection {
@@ -35,13 +37,13 @@ impl Rejection {
     pub const MESSAGE_BYTES_MAX: usize = 2048;
 
     /// A refusal of a response with the set's version `version`, in which the client can have meant `suspects`.
-    pub(super) fn new(version: Version, suspects: &[Arc<Resource>], message: &str) -> Self {
+    pub(super) fn new(version: Version, suspects: &[Arc<Resource>], message: &str, at: Duration) -> Self {
         let version = match suspects {
             [only] => only.version,
             _ => version,
         };
         let names = suspects.iter().take(Self::NAMES_MAX).map(|resource| resource.name.clone());
-        Self { version, names: names.collect(), message: Self::cut(message).into() }
+        Self { version, names: names.collect(), message: Self::cut(message).into(), at }
     }
 
     /// As much of a reason as is kept.

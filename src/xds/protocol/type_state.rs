@@ -168,7 +168,7 @@ impl TypeState {
                 self.status.settle(completes.unwrap_or_default());
                 verdict
             }
-            Some(message) if self.shape == Shape::Whole => self.reject_whole(&response, message),
+            Some(message) if self.shape == Shape::Whole => self.reject_whole(&response, message, now),
             Some(message) => self.reject(&response, message, world, now),
         })
     }
@@ -194,7 +194,7 @@ impl TypeState {
     /// Nothing of a refused response counts as delivered. Nothing becomes due either, so that it cannot loop
     /// (xds-rules 18, envoyproxy/go-control-plane#962): except that the members of a batch are tried apart.
     fn reject(&mut self, response: &Response, message: &str, world: &ResourceSet, now: Duration) -> Verdict {
-        let rejection = Rejection::new(response.version, &response.resources, message);
+        let rejection = Rejection::new(response.version, &response.resources, message, now);
         self.status.rejection = Some(rejection.clone());
         for resource in &response.resources {
             self.owed.forget_apart(&resource.name);
@@ -225,9 +225,9 @@ impl TypeState {
 
     /// A set cannot be sent apart: what is absent is deleted. It is sent without what made the client refuse it, as
     /// soon as that is known.
-    fn reject_whole(&mut self, response: &Arc<Response>, message: &str) -> Verdict {
+    fn reject_whole(&mut self, response: &Arc<Response>, message: &str, now: Duration) -> Verdict {
         let found = self.last_good.reject(response, Rejection::cut(message));
-        let rejection = Rejection::new(response.version, &found.blamed, message);
+        let rejection = Rejection::new(response.version, &found.blamed, message, now);
         self.status.rejection = Some(rejection.clone());
         for resource in &found.blamed {
             if self.status.subscription.covers(resource) {
