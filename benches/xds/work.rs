@@ -53,9 +53,11 @@ impl Site {
         }
     }
 
-    /// Waits until nobody is there.
-    pub(crate) async fn empty(&self) {
-        while self.server.ledger.open_streams() > 0 {
+    /// Waits until so many streams are open.
+    pub(crate) async fn open(&self, streams: usize) {
+        let start = Instant::now();
+        while self.server.ledger.open_streams() != streams {
+            assert!(start.elapsed() < PATIENCE, "not {streams} streams");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

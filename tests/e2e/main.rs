@@ -29,3 +29,4 @@ mod seed;
 mod services;
 mod views;
 mod wait;
+mod weight;

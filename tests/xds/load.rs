@@ -11,7 +11,7 @@ async fn a_crowd_is_reached_while_some_stall_and_leaves_nothing_behind() {
     let site = Site::start(20).await;
     let address = site.server.address;
     cycle(address, 50).await;
-    site.empty().await;
+    site.open(0).await;
     let before = resident();
 
     let crowd = tokio::spawn(async move { Crowd { reading: 20, stalled: 4 }.attend(address).await });
@@ -26,6 +26,6 @@ async fn a_crowd_is_reached_while_some_stall_and_leaves_nothing_behind() {
 
     crowd.abort();
     cycle(address, 50).await;
-    site.empty().await;
+    site.open(0).await;
     println!("memory before {before} and after {}", resident());
 }
