@@ -14,11 +14,11 @@ pub(super) const HOST: &str = "demo";
 /// How many ports a demo may hand out: each start of a worker takes one, and they are not reused at once.
 const PORTS: u32 = 40;
 
-/// The first port of the first block. It lies above what a control plane hands out first by default.
-const FIRST: u32 = 20_040;
+/// The first port of the first block. It lies far above what a control plane hands out first by default.
+const FIRST: u32 = 26_000;
 
 /// How many blocks there are below the ports that the kernel uses for outgoing connections.
-const BLOCKS: u32 = 299;
+const BLOCKS: u32 = 150;
 
 /// How often the log is asked for the report.
 const POLL: Duration = Duration::from_millis(20);

@@ -1,5 +1,6 @@
 //! Ports: handed over, tried before use, and never taken from a stranger.
 
+use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use crate::world::{Server, worker};
@@ -39,20 +40,43 @@ fn a_port_on_which_a_stranger_sits_is_given_back_for_another() {
     assert_eq!(server.story("b"), expected);
 }
 
-#[test]
-fn a_port_stolen_between_trial_and_use_is_the_childs_failure_and_never_published() {
+/// The child waits, a thief takes its port, and only then the child tries.
+fn steal(options: &[&str], thief: impl FnOnce(TcpListener)) {
     let server = Server::start();
-    let options = ["--service", "web", "--id", "a", "--port", "http"];
+    let options = [&["--service", "web", "--id", "a", "--port", "http"], options].concat();
     let script = "echo $PORT; read line; exec python3 \"$0\"";
     let mut agent = server.agent_with_input(&options, &["sh", "-c", script, &worker("server.py")]);
     let port: u16 = agent.child_line().parse().unwrap();
-    let _thief = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    thief(TcpListener::bind(("127.0.0.1", port)).unwrap());
     // Long enough to be mistaken for the worker.
     std::thread::sleep(std::time::Duration::from_millis(500));
     agent.input("go\n");
     assert_eq!(agent.ended().code(), Some(1));
     server.wait_for("WorkerRemoved exited with code 1");
     assert_eq!(server.story("a"), ["WorkerRegistered", "WorkerRemoved"]);
+}
+
+#[test]
+fn a_port_stolen_between_trial_and_use_is_the_childs_failure_and_never_published() {
+    let mut kept = None;
+    steal(&[], |thief| kept = Some(thief));
+    drop(kept);
+}
+
+#[test]
+fn a_thief_that_answers_with_success_is_not_taken_for_the_child() {
+    steal(&["--ready", "http:/"], |thief| {
+        let answer = move || {
+            for connection in thief.incoming() {
+                let mut connection = connection.unwrap();
+                let _asked = connection.read(&mut [0; 1024]);
+                let _gone = connection
+                    .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            }
+        };
+        // Ends with the test's process.
+        drop(std::thread::spawn(answer));
+    });
 }
 
 #[test]

@@ -269,7 +269,8 @@ struct Block {
 
 impl Block {
     fn take() -> Self {
-        const BLOCKS: u16 = 1_000;
+        // Up to 26,000, from where on demos lend theirs.
+        const BLOCKS: u16 = 500;
         static NEXT: AtomicU16 = AtomicU16::new(0);
         let folder = std::env::temp_dir().join("foldplane-test-ports");
         std::fs::create_dir_all(&folder).unwrap();

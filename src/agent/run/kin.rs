@@ -53,25 +53,44 @@ pub(super) fn group_runs(leader: i32) -> bool {
     return leader > 0;
 }
 
-/// Whether the sockets that listen on this port are the child's or its group's, as far as can be seen: sockets of other
-/// users' processes cannot be.
+/// Whose the sockets are that listen on a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listener {
+    /// The child's or its group's.
+    Own,
+    /// Somebody else's, or nobody's.
+    Other,
+    /// It cannot be seen: a process that changed its user hides its files, another network its sockets. While a process
+    /// becomes another program it hides them too, for a moment.
+    Hidden,
+}
+
+/// Whose the sockets are that listen on this port.
 #[cfg(target_os = "linux")]
-pub(super) fn listens(child: u32, port: u16) -> bool {
-    // A port of another network, or a system that does not tell: that somebody answers has to be enough.
-    let Some(listening) = listening_inodes(port).filter(|_| shares_network(child)) else { return true };
-    let owns = |kin: Kin| {
-        match kin.process.fd() {
-        Ok(files) => files.flatten().any(|file| {
-            matches!(file.target, procfs::process::FDTarget::Socket(inode) if listening.contains(&inode))
-        }),
-        // A program that changed its user hides its files; that it is ours and runs has to be enough.
-        Err(procfs::ProcError::PermissionDenied(_)) => true,
-        // It has ended since it was found.
-        Err(_) => false,
-    }
+pub(super) fn listener(child: u32, port: u16) -> Listener {
+    let Some(listening) = listening_inodes(port).filter(|_| shares_network(child)) else {
+        return Listener::Hidden;
     };
     let leader = i32::try_from(child).unwrap_or_default();
-    tree(child).into_iter().any(owns) || group(leader).into_iter().any(owns)
+    let kin = tree(child).into_iter().chain(group(leader));
+    let seen: Vec<Listener> = kin.map(|kin| listener_of(&kin, &listening)).collect();
+    [Listener::Own, Listener::Hidden].into_iter().find(|one| seen.contains(one)).unwrap_or(Listener::Other)
+}
+
+#[cfg(target_os = "linux")]
+fn listener_of(kin: &Kin, listening: &BTreeSet<u64>) -> Listener {
+    use procfs::process::FDTarget;
+    match kin.process.fd() {
+        Ok(files) => {
+            let is_listening =
+                |target: &FDTarget| matches!(target, FDTarget::Socket(inode) if listening.contains(inode));
+            let owns = files.flatten().any(|file| is_listening(&file.target));
+            if owns { Listener::Own } else { Listener::Other }
+        }
+        Err(procfs::ProcError::PermissionDenied(_)) => Listener::Hidden,
+        // It has ended since it was found.
+        Err(_) => Listener::Other,
+    }
 }
 
 /// The kernel's list is no snapshot: it may miss a socket while others come and go, and has it at the next look.
@@ -97,8 +116,8 @@ fn shares_network(child: u32) -> bool {
 
 /// Other systems do not tell.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn listens(_child: u32, _port: u16) -> bool {
-    true
+pub(super) fn listener(_child: u32, _port: u16) -> Listener {
+    Listener::Hidden
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -109,17 +128,17 @@ mod tests {
 
     #[test]
     fn a_listener_belongs_to_the_process_that_holds_it() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        assert!(listens(std::process::id(), port));
+        let listening = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listening.local_addr().unwrap().port();
+        assert_eq!(listener(std::process::id(), port), Listener::Own);
         let mut stranger = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        assert!(!listens(stranger.id(), port));
+        assert_eq!(listener(stranger.id(), port), Listener::Other);
         stranger.kill().unwrap();
-        assert!(!listens(stranger.id(), port), "ended, and not yet noticed");
+        assert_eq!(listener(stranger.id(), port), Listener::Other, "ended, and not yet noticed");
         stranger.wait().unwrap();
-        assert!(!listens(stranger.id(), port), "gone");
-        drop(listener);
-        assert!(!listens(std::process::id(), port));
+        assert_eq!(listener(stranger.id(), port), Listener::Other, "gone");
+        drop(listening);
+        assert_eq!(listener(std::process::id(), port), Listener::Other);
     }
 
     #[test]

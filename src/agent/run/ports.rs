@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use super::kin;
+use super::kin::{self, Listener};
 
 /// The first wait between two looks: a small server listens within milliseconds.
 const LOOK_FIRST: Duration = Duration::from_millis(5);
@@ -41,31 +41,55 @@ fn is_free(address: SocketAddr) -> bool {
 /// tried is not taken for the child.
 pub(super) async fn listening(child: u32, addresses: Vec<SocketAddr>) {
     for address in addresses {
-        let mut wait = LOOK_FIRST;
-        while !(accepts(address).await && kin::listens(child, address.port())) {
-            sleep(wait).await;
-            wait = (wait * 2).min(LOOK_LONGEST);
-        }
+        until_own(child, address, &Sign::Accepts).await;
     }
 }
 
-/// Returns once `GET path` is answered with success.
-pub(super) async fn answering(address: SocketAddr, path: String) {
-    let mut wait = LOOK_FIRST;
-    while !answers(address, &path).await {
+/// Returns once the child answers `GET path` with success.
+pub(super) async fn answering(child: u32, address: SocketAddr, path: String) {
+    until_own(child, address, &Sign::Answers(format!("http://{address}{path}"))).await;
+}
+
+/// What somebody who can serve does.
+enum Sign {
+    Accepts,
+    /// With success, at this URL.
+    Answers(String),
+}
+
+/// Returns once there is the sign on the child's own socket. Where it cannot be seen whose the socket is, it takes two looks in a
+/// row: while a child becomes the program that it is to run, it hides for a moment.
+async fn until_own(child: u32, address: SocketAddr, sign: &Sign) {
+    let (mut wait, mut before) = (LOOK_FIRST, Listener::Other);
+    loop {
+        let there = sign.is_there(address).await;
+        let seen = if there { kin::listener(child, address.port()) } else { Listener::Other };
+        match (before, seen) {
+            (_, Listener::Own) | (Listener::Hidden, Listener::Hidden) => return,
+            (_, Listener::Other) | (Listener::Own | Listener::Other, Listener::Hidden) => {}
+        }
+        before = seen;
         sleep(wait).await;
         wait = (wait * 2).min(LOOK_LONGEST);
     }
 }
 
-async fn answers(address: SocketAddr, path: &str) -> bool {
-    // A new connection each time: a server that is starting may close it.
-    let request = reqwest::get(format!("http://{address}{path}"));
-    matches!(timeout(LOOK_MAX, request).await, Ok(Ok(response)) if response.status().is_success())
+impl Sign {
+    async fn is_there(&self, address: SocketAddr) -> bool {
+        match self {
+            Self::Accepts => matches!(timeout(LOOK_MAX, TcpStream::connect(address)).await, Ok(Ok(_))),
+            Self::Answers(url) => answers(url).await,
+        }
+    }
 }
 
-async fn accepts(address: SocketAddr) -> bool {
-    matches!(timeout(LOOK_MAX, TcpStream::connect(address)).await, Ok(Ok(_)))
+/// Asked without a proxy, which stands elsewhere; and the child itself has to answer, not another place that it names.
+async fn answers(url: &str) -> bool {
+    let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build();
+    // A new connection each time: a server that is starting may close it.
+    let Ok(client) = client else { return false };
+    let request = client.get(url).send();
+    matches!(timeout(LOOK_MAX, request).await, Ok(Ok(response)) if response.status().is_success())
 }
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ impl Shell {
         let child = self.family.child()?;
         match (&self.plan.ready, assignment.first()) {
             (ReadyBy::Answering(path), Some(address)) => {
-                Some(Box::pin(ports::answering(address, path.clone())))
+                Some(Box::pin(ports::answering(child, address, path.clone())))
             }
             (ReadyBy::Listening, _) => Some(Box::pin(ports::listening(child, assignment.addresses()))),
             (ReadyBy::Now | ReadyBy::Telling | ReadyBy::Answering(_), _) => None,
