@@ -1,7 +1,8 @@
 //! One event as bytes: its envelope without the offset, which its place in the block gives.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::schema::{self, Newest, SCHEMA_NEWEST};
 use crate::events::{Actor, CorrelationId, Envelope, Event, Offset, Timestamp};
 
 /// The largest event, in bytes of its encoded body.
@@ -9,12 +10,6 @@ use crate::events::{Actor, CorrelationId, Envelope, Event, Offset, Timestamp};
 /// It has to fit into one block, and a block into what the store keeps in its own file
 /// ([`BLOCK_BYTES_MAX`](super::BLOCK_BYTES_MAX)). A worker with a hundred endpoints and labels has about 10,000.
 pub const EVENT_BYTES_MAX: usize = 24 * 1024;
-
-/// The oldest schema version that is read.
-pub const SCHEMA_OLDEST: u16 = 1;
-
-/// The schema version that is written, and the newest that is read.
-pub const SCHEMA_NEWEST: u16 = 1;
 
 /// One event as bytes, and the schema version that they follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,24 +57,6 @@ struct BodyRef<'a> {
     event: &'a Event,
 }
 
-#[derive(Deserialize)]
-struct BodyOwned {
-    recorded_at: Timestamp,
-    actor: Actor,
-    correlation: Option<CorrelationId>,
-    event: Event,
-}
-
-/// Variable-length integers, least significant byte first; claimed lengths are checked against the limit
-/// before anything is allocated.
-const fn configuration() -> bincode::config::Configuration<
-    bincode::config::LittleEndian,
-    bincode::config::Varint,
-    bincode::config::Limit<EVENT_BYTES_MAX>,
-> {
-    bincode::config::standard().with_limit::<EVENT_BYTES_MAX>()
-}
-
 /// The bytes of an event, in the newest schema.
 ///
 /// # Errors
@@ -117,18 +94,6 @@ pub fn check_size(envelope: &Envelope) -> Result<(), BodyError> {
 /// [`BodyError::Newer`] for a schema that this version does not know, [`BodyError::Malformed`] for bytes
 /// that are no event or that hold more than one.
 pub fn decode_body(offset: Offset, schema: u16, bytes: &[u8]) -> Result<Envelope, BodyError> {
-    if schema > SCHEMA_NEWEST {
-        return Err(BodyError::Newer { found: schema });
-    }
-    let malformed = |detail: String| BodyError::Malformed { schema, detail };
-    if schema < SCHEMA_OLDEST {
-        return Err(malformed("no such schema".to_owned()));
-    }
-    let (body, used): (BodyOwned, usize) = bincode::serde::decode_from_slice(bytes, configuration())
-        .map_err(|error| malformed(error.to_string()))?;
-    if used != bytes.len() {
-        return Err(malformed(format!("{} bytes are left over", bytes.len() - used)));
-    }
-    let BodyOwned { recorded_at, actor, correlation, event } = body;
+    let Newest { recorded_at, actor, correlation, event } = schema::decode(schema, bytes)?;
     Ok(Envelope { offset, recorded_at, actor, correlation, event })
 }
