@@ -17,6 +17,7 @@ mod bad_calls;
 mod bad_input;
 mod bootstrap;
 mod death;
+mod degrade;
 mod demo;
 mod doors;
 mod grpc;

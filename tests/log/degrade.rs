@@ -3,48 +3,13 @@
 //! The tests mount small file systems of their own and need root for it.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use foldplane::events::Envelope;
 use foldplane::events::log::{EventLog, LogError, LogReader, SledLog, SledOptions};
-use tempfile::{TempDir, tempdir};
+use tempfile::tempdir;
 
+use crate::disk::Mount;
 use crate::world::{check_holds, envelope, envelopes, every_event, fill, read_all};
-
-/// A file system in memory, unmounted when this is dropped.
-pub(crate) struct Mount {
-    dir: TempDir,
-}
-
-impl Mount {
-    pub(crate) fn tmpfs(megabytes: u32) -> Self {
-        let mount = Self { dir: tempdir().unwrap() };
-        mount.run(&["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"]);
-        mount
-    }
-
-    /// Mounts it anew with other options.
-    fn remount(&self, options: &str) {
-        self.run(&["-o", &format!("remount,{options}")]);
-    }
-
-    fn run(&self, arguments: &[&str]) {
-        let status = Command::new("mount").args(arguments).arg(self.path()).status().unwrap();
-        assert!(status.success(), "this test mounts a file system: run it as root, or leave it out by name");
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.dir.path()
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let status = Command::new("umount").arg("-l").arg(self.dir.path()).status();
-        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking());
-    }
-}
 
 fn removal(offset: u64) -> Envelope {
     of_kind("WorkerRemoved", offset)
@@ -56,7 +21,7 @@ fn of_kind(name: &str, offset: u64) -> Envelope {
 }
 
 /// Appends until the log refuses, and gives the refusal.
-fn append_until_refused(log: &mut SledLog) -> LogError {
+pub(crate) fn append_until_refused(log: &mut SledLog) -> LogError {
     loop {
         let first = log.head().offset.get() + 1;
         if let Err(error) = log.append(&envelopes(first, first + 499)) {
@@ -105,8 +70,7 @@ fn f53_a_start_on_a_full_disk_uses_the_reserve() {
     let mut log = SledLog::open(&dir, SledOptions::default()).unwrap();
     fill(&mut log, 1_000, 50);
     drop(log);
-    let mut ballast = fs::File::create(disk.path().join("ballast")).unwrap();
-    while std::io::Write::write(&mut ballast, &[1; 4096]).is_ok_and(|written| written > 0) {}
+    disk.fill(&disk.path().join("ballast"));
     let mut log = SledLog::open(&dir, SledOptions::default()).unwrap();
     check_holds(&log, 1, 1_000);
     log.append(&[removal(1_001)]).unwrap();

@@ -13,6 +13,8 @@ mod bytes;
 mod child;
 mod damage;
 mod degrade;
+#[path = "../support/disk.rs"]
+mod disk;
 mod kill;
 mod power;
 mod replay;

@@ -5,53 +5,14 @@
 //! the image. The copy is mounted, the log in it opened and compared with what was acknowledged.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use foldplane::events::log::{EventLog, LogError, LogReader, SledLog, SledOptions};
-use tempfile::{TempDir, tempdir};
+use tempfile::tempdir;
 
-use crate::degrade::Mount;
+use crate::degrade::append_until_refused;
+use crate::disk::{Disk, run};
 use crate::world::{Chance, envelopes, fill, number_of, read_all};
-
-/// ext4 on a loop device, unmounted when this is dropped.
-struct Disk {
-    mountpoint: TempDir,
-}
-
-impl Disk {
-    fn format(image: &Path, features: &str) {
-        fs::File::create(image).unwrap().set_len(128 << 20).unwrap();
-        run("mkfs.ext4", &["-q", "-F", "-O", features, &image.display().to_string()]);
-    }
-
-    fn mount(image: &Path) -> Self {
-        let disk = Self { mountpoint: tempdir().unwrap() };
-        let place = disk.mountpoint.path().display().to_string();
-        run("mount", &["-o", "loop,errors=continue", &image.display().to_string(), &place]);
-        disk
-    }
-
-    fn log(&self) -> PathBuf {
-        self.mountpoint.path().join("log")
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let status = Command::new("umount").arg(self.mountpoint.path()).status();
-        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking());
-    }
-}
-
-fn run(program: &str, arguments: &[&str]) {
-    let needs = "a power cut needs root, loop devices and mkfs.ext4: leave this test out by name where they are missing";
-    let status = Command::new(program).args(arguments).status().unwrap_or_else(|error| {
-        panic!("{program}: {error}; {needs}");
-    });
-    assert!(status.success(), "{program} {arguments:?} failed; {needs}");
-}
 
 /// What a cut at this moment leaves, as a new image.
 fn cut(image: &Path, copy: &Path) {
@@ -88,42 +49,33 @@ fn f45_a_power_cut_loses_nothing_that_was_acknowledged() {
     drop(log);
 }
 
-/// The image lies on a file system that runs full: what the disk inside writes back fails.
 #[test]
 fn a_disk_that_returns_errors_refuses_writes_and_heals_without_a_restart() {
-    let below = Mount::tmpfs(64);
-    let image = below.path().join("disk");
+    let images = tempdir().unwrap();
+    let image = images.path().join("disk");
     // Without a journal, whose errors would make the file system read-only for good.
     Disk::format(&image, "^has_journal");
     let disk = Disk::mount(&image);
     let options = SledOptions { reserve_bytes: 0, ..SledOptions::default() };
     let mut log = SledLog::open(&disk.log(), options).unwrap();
     fill(&mut log, 500, 10);
-    let ballast = below.path().join("ballast");
-    let mut file = fs::File::create(&ballast).unwrap();
-    while file.write(&[1; 4096]).is_ok_and(|written| written > 0) {}
 
-    let refused = loop {
-        let first = log.head().offset.get() + 1;
-        if let Err(error) = log.append(&envelopes(first, first + 499)) {
-            break error;
-        }
-    };
+    disk.break_down();
+    let refused = append_until_refused(&mut log);
     assert!(matches!(refused, LogError::Store { .. }), "{refused}");
+    let cause = std::error::Error::source(&refused).map(ToString::to_string).unwrap_or_default();
+    assert!(cause.contains("Input/output error"), "{cause}");
     let durable = log.head();
-    assert!(matches!(
-        log.append(&envelopes(durable.offset.get() + 1, durable.offset.get() + 1)),
-        Err(LogError::NeedsRecovery)
-    ));
-    let still = log.recover();
-    assert_eq!(log.head(), durable, "{still:?}");
+    let next = durable.offset.get() + 1;
+    assert!(matches!(log.append(&envelopes(next, next)), Err(LogError::NeedsRecovery)));
+    assert!(log.recover().is_err(), "the disk is still broken");
+    assert_eq!(log.head(), durable);
 
-    drop(file);
-    fs::remove_file(&ballast).unwrap();
+    disk.mend();
     // An error that the system owes from before is told once more.
     let recovered = (0..5).any(|_| log.recover().is_ok());
     assert!(recovered, "{:?}", log.recover());
-    fill(&mut log, durable.offset.get() + 300, 7);
+    fill(&mut log, next + 300, 7);
     let head = log.head();
     drop(log);
     let log = SledLog::open(&disk.log(), options).unwrap();

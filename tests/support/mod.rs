@@ -9,6 +9,7 @@
     reason = "real processes and times; not every binary uses every part"
 )]
 
+pub mod disk;
 pub mod envoy;
 pub mod plane;
 pub mod wire;

@@ -1,7 +1,7 @@
 //! A control plane as a child process, on ports and in a folder of its own.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ pub struct Plane {
     pub xds: SocketAddr,
     pub api: SocketAddr,
     options: Vec<String>,
+    data: PathBuf,
     folder: TempDir,
 }
 
@@ -32,10 +33,20 @@ impl Plane {
     /// Starts one with more options.
     pub async fn start_with(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        Self::start_in(folder, data, options).await
+    }
+
+    /// Starts one whose log is in another folder.
+    pub async fn start_on(data: PathBuf) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), data, &[]).await
+    }
+
+    async fn start_in(folder: TempDir, data: PathBuf, options: &[&str]) -> Self {
         let (xds, api) = (free_address().unwrap(), free_address().unwrap());
         let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
-        let process = start(folder.path(), xds, api, &options);
-        let mut plane = Self { process, xds, api, options, folder };
+        let process = start(folder.path(), &data, xds, api, &options);
+        let mut plane = Self { process, xds, api, options, data, folder };
         plane.ready().await;
         plane
     }
@@ -47,7 +58,7 @@ impl Plane {
 
     /// The folder of its log, as an argument.
     pub fn data(&self) -> String {
-        text(&self.folder.path().join("data"))
+        text(&self.data)
     }
 
     /// The URL of its API.
@@ -80,7 +91,7 @@ impl Plane {
 
     /// Starts it again with the same ports and folder.
     pub async fn restart(&mut self) {
-        self.process = start(self.folder.path(), self.xds, self.api, &self.options);
+        self.process = start(self.folder.path(), &self.data, self.xds, self.api, &self.options);
         self.ready().await;
     }
 
@@ -122,8 +133,8 @@ impl Plane {
     }
 }
 
-fn start(folder: &Path, xds: SocketAddr, api: SocketAddr, options: &[String]) -> Process {
-    let (program, data) = (text(&program()), text(&folder.join("data")));
+fn start(folder: &Path, data: &Path, xds: SocketAddr, api: SocketAddr, options: &[String]) -> Process {
+    let (program, data) = (text(&program()), text(data));
     let (xds, api) = (xds.to_string(), api.to_string());
     let serve = [&program, "serve", "--data-dir", &data, "--xds", &xds, "--api", &api].map(str::to_owned);
     let command: Vec<String> = launcher().into_iter().chain(serve).chain(options.iter().cloned()).collect();

@@ -120,7 +120,10 @@ impl Segment {
             return Err(LogError::damaged(&path, "its file `db` is missing"));
         }
         match access {
-            Access::Exclusive => Self::over(path.clone(), path, header, cache_bytes),
+            Access::Exclusive => {
+                read_through(&path.join(STORE_FILE))?;
+                Self::over(path.clone(), path, header, cache_bytes)
+            }
             Access::Shared => {
                 let copy =
                     TempDir::with_prefix("foldplane-").map_err(store("make a folder in", &temp_dir()))?;
@@ -228,6 +231,16 @@ impl Drop for Segment {
             tracing::warn!(segment = %self.path.display(), message, "the store could not be closed cleanly");
         }
     }
+}
+
+/// Reads the whole file once, so that it is in memory.
+///
+/// sled takes what it cannot read for what was never written, and writes over it: an error of the disk that would pass
+/// would be a loss that stays.
+fn read_through(file: &Path) -> Result<(), LogError> {
+    const READ_BYTES: usize = 1 << 20;
+    let read = |opened| io::copy(&mut io::BufReader::with_capacity(READ_BYTES, opened), &mut io::sink());
+    File::open(file).and_then(read).map(drop).map_err(store("read", file))
 }
 
 /// Makes the system forget what it has of a segment's file in memory, so that the next opening sees the disk.
