@@ -13,6 +13,7 @@
     reason = "a benchmark: a panic is its failure, and it shares its events with the tests"
 )]
 
+mod saving;
 mod work;
 #[path = "../../tests/log/world.rs"]
 mod world;
@@ -23,13 +24,14 @@ use criterion::Criterion;
 use foldplane::events::Head;
 use foldplane::events::codec::{BlockView, encode_blocks};
 
-use work::Appends;
+use work::{Appends, quantile_us};
 
 fn main() {
     let mut criterion = Criterion::default().sample_size(20).configure_from_args();
     codec(&mut criterion);
     criterion.final_summary();
     append_table();
+    saving_table();
     length_table();
 }
 
@@ -58,7 +60,7 @@ fn append_table() {
     for (waiting, rounds) in [(1, 2_000), (64, 1_000), (256, 500), (1_024, 200)] {
         let dir = tempfile::tempdir_in(".").unwrap();
         let measured = work::appends(dir.path(), waiting, rounds);
-        let (log, floor) = (Appends::p50_us(&measured.log), Appends::p50_us(&measured.floor));
+        let (log, floor) = (quantile_us(&measured.log, 50), quantile_us(&measured.floor, 50));
         let rate = |times| Appends::per_second(times, waiting);
         let (log_rate, floor_rate) = (rate(&measured.log), rate(&measured.floor));
         println!(
@@ -70,16 +72,40 @@ fn append_table() {
     }
 }
 
+/// What wishes wait while the state of so many workers is saved, and while it is not.
+fn saving_table() {
+    println!("workers  saved ms   p50 saving  p50 quiet   p99 saving  p99 quiet");
+    for workers in [1_000, 100_000] {
+        let dir = tempfile::tempdir_in(".").unwrap();
+        let saving::Waits { saving, quiet, rounds } = saving::waits(dir.path(), workers, 10);
+        let took: Vec<_> = rounds.iter().map(|round| round.took).collect();
+        let waits = [(&saving, 50), (&quiet, 50), (&saving, 99), (&quiet, 99)];
+        let [p50_saving, p50_quiet, p99_saving, p99_quiet] =
+            waits.map(|(waits, percent)| quantile_us(waits, percent));
+        println!(
+            "{workers:>7} {:>9.1} {p50_saving:>10.0}us {p50_quiet:>8.0}us {p99_saving:>10.0}us {p99_quiet:>8.0}us",
+            quantile_us(&took, 50) / 1e3
+        );
+    }
+}
+
 /// Replay and start for logs of some lengths, written 256 events at a time.
 fn length_table() {
     let lengths = std::env::var("FOLDPLANE_BENCH_EVENTS").unwrap_or_else(|_| "100000,1000000".to_owned());
-    println!("  events  replay ev/s  start ms  state");
+    println!("  events  read ev/s  one thread  replay ev/s  start ms  state");
     for length in lengths.split(',').map(|text| text.parse().unwrap()) {
         let dir = tempfile::tempdir_in(".").unwrap();
         work::fill(dir.path(), length, 256);
-        let (rate, replayed) = work::replay(dir.path());
+        let replayed = work::replay(dir.path());
         let (took, started) = work::start(dir.path());
-        assert_eq!(replayed, started);
-        println!("{length:>8} {rate:>12.0} {:>9.1}  {:.16}", took.as_secs_f64() * 1e3, started.to_string());
+        assert_eq!(replayed.state, started);
+        println!(
+            "{length:>8} {:>10.0} {:>11.0} {:>12.0} {:>9.1}  {:.16}",
+            replayed.read,
+            replayed.on_one_thread,
+            replayed.replay,
+            took.as_secs_f64() * 1e3,
+            started.to_string()
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! What the benchmarks of the log do, in any size. The tests run each of them in a small one, so that none rots.
 
 use std::fs::File;
+use std::hint::black_box;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -40,14 +41,14 @@ pub(crate) fn appends(dir: &Path, waiting: u64, rounds: u64) -> Appends {
     Appends { log: times, floor, head: log.head() }
 }
 
-impl Appends {
-    /// The median, in microseconds.
-    pub(crate) fn p50_us(times: &[Duration]) -> f64 {
-        let mut sorted = times.to_vec();
-        sorted.sort_unstable();
-        sorted[sorted.len() / 2].as_secs_f64() * 1e6
-    }
+/// What so many percent of the times do not exceed, in microseconds.
+pub(crate) fn quantile_us(times: &[Duration], percent: usize) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted[sorted.len() * percent / 100].as_secs_f64() * 1e6
+}
 
+impl Appends {
     /// Events a second over all rounds.
     pub(crate) fn per_second(times: &[Duration], waiting: u64) -> f64 {
         let total: Duration = times.iter().sum();
@@ -105,13 +106,31 @@ impl Iterator for Parts {
     }
 }
 
-/// Reads and folds a whole log: events a second, and the digest of the state.
-pub(crate) fn replay(dir: &Path) -> (f64, StateDigest) {
+/// Events a second over a whole log, and the digest of the state.
+pub(crate) struct Replayed {
+    /// Read, checked and decoded.
+    pub(crate) read: f64,
+    /// And folded, on the same thread.
+    pub(crate) on_one_thread: f64,
+    /// As a start does it: one thread reads ahead of the other, which folds.
+    pub(crate) replay: f64,
+    pub(crate) state: StateDigest,
+}
+
+/// Reads a whole log three times.
+pub(crate) fn replay(dir: &Path) -> Replayed {
     let log = SledLog::open(dir, SledOptions::default()).unwrap();
-    let begun = Instant::now();
-    let opened = engine::open(&log, State::default(), None).unwrap();
-    let per_second = opened.folded as f64 / begun.elapsed().as_secs_f64();
-    (per_second, StateDigest::of(opened.snapshot.state()))
+    let events = log.head().offset.get();
+    let rate = |took: Duration| events as f64 / took.as_secs_f64();
+    let every = || log.read(Offset::new(1)).unwrap().map(Result::unwrap);
+    let read = timed(|| every().for_each(|envelope| drop(black_box(envelope))));
+    let mut state = State::default();
+    let on_one_thread = timed(|| every().for_each(|envelope| _ = evolve(&mut state, &envelope)));
+    let mut opened = None;
+    let replay = timed(|| opened = engine::open(&log, State::default(), None).ok());
+    let digest = StateDigest::of(opened.unwrap().snapshot.state());
+    assert_eq!(digest, StateDigest::of(&state));
+    Replayed { read: rate(read), on_one_thread: rate(on_one_thread), replay: rate(replay), state: digest }
 }
 
 /// Opens a log, takes up the saved state and folds what comes after: the time, and the digest of the state.

@@ -10,7 +10,7 @@ use tokio_util::io::StreamReader;
 use super::fetch::Server;
 use super::{Failure, block_on};
 use crate::config::default_data_dir;
-use crate::events::log::{LogReader, OfflineLog, open_reader};
+use crate::events::log::{LogReader, OfflineLog, open_reader, read_ahead};
 use crate::events::{Envelope, Offset};
 
 /// The longest line of the log as JSON, in bytes: several times the largest event.
@@ -33,7 +33,7 @@ impl Source {
         &self,
         from: Option<Offset>,
         until: Option<Offset>,
-        mut take: impl FnMut(Envelope) -> Result<(), Failure>,
+        take: impl FnMut(Envelope) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         match &self.server {
             Some(server) => {
@@ -46,14 +46,7 @@ impl Source {
                 if from > log.head().offset {
                     return Ok(());
                 }
-                for envelope in log.read(from)? {
-                    let envelope = envelope?;
-                    if until.is_some_and(|last| envelope.offset > last) {
-                        break;
-                    }
-                    take(envelope)?;
-                }
-                Ok(())
+                read_ahead(&log, from, until, take)
             }
         }
     }

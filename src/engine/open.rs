@@ -1,7 +1,7 @@
 //! From a log to the snapshot at its end.
 
 use crate::events::Offset;
-use crate::events::log::{LogError, LogReader};
+use crate::events::log::{LogError, LogReader, read_ahead};
 use crate::projection::state::State;
 use crate::projection::{Outcome, Snapshot, evolve};
 
@@ -30,18 +30,15 @@ pub fn open(log: &dyn LogReader, start: State, until: Option<Offset>) -> Result<
     let mut anomalies = Vec::new();
     let from = state.offset().next();
     if from <= log.head().offset {
-        for envelope in log.read(from)? {
-            let envelope = envelope?;
-            if until.is_some_and(|last| envelope.offset > last) {
-                break;
-            }
+        read_ahead(log, from, until, |envelope| {
             folded += 1;
             if let Outcome::Ignored(anomaly) = evolve(&mut state, &envelope)
                 && anomalies.len() < ANOMALIES_SHOWN_MAX
             {
                 anomalies.push((envelope.offset, anomaly));
             }
-        }
+            Ok::<(), LogError>(())
+        })?;
     }
     Ok(Opened { snapshot: Snapshot::of(state), folded, anomalies })
 }

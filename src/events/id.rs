@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Generation;
 
@@ -41,7 +42,9 @@ fn check(kind: &'static str, text: &str, max: usize) -> Result<(), InvalidName> 
         Some(NameProblem::Empty)
     } else if text.len() > max {
         Some(NameProblem::TooLong { length: text.len(), max })
-    } else if let Some(bad) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || "-_.".contains(*c))) {
+    } else if let Some(bad) =
+        text.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')))
+    {
         Some(NameProblem::Character(bad))
     } else {
         (!text.starts_with(|c: char| c.is_ascii_alphanumeric())).then_some(NameProblem::Start)
@@ -62,11 +65,28 @@ fn shorten(text: &str) -> String {
     format!("\"{shown}\"")
 }
 
+/// Makes a name of the text where it lies: a replay reads millions of them, and a copy of each would cost as much again.
+struct NameVisitor<T> {
+    kind: &'static str,
+    new: fn(&str) -> Result<T, InvalidName>,
+}
+
+impl<T> Visitor<'_> for NameVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a {}", self.kind)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        (self.new)(text).map_err(E::custom)
+    }
+}
+
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $max:expr) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Arc<str>);
 
         impl $name {
@@ -100,17 +120,15 @@ macro_rules! name {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = InvalidName;
-
-            fn try_from(text: String) -> Result<Self, Self::Error> {
-                Self::new(&text)
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 
-        impl From<$name> for String {
-            fn from(name: $name) -> Self {
-                name.0.as_ref().to_owned()
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(NameVisitor { kind: $kind, new: Self::new })
             }
         }
     };

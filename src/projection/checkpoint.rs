@@ -45,7 +45,7 @@ pub fn decode(bytes: &[u8]) -> Result<State, CheckpointError> {
         return Err(CheckpointError::OtherLayout { found });
     }
     let config = bincode::config::standard().with_limit::<STATE_BYTES_MAX>();
-    match bincode::serde::decode_from_slice(body, config) {
+    match bincode::serde::borrow_decode_from_slice(body, config) {
         Ok((state, read)) if read == body.len() => Ok(state),
         Ok(_) => Err(garbled("bytes are left over")),
         Err(fault) => Err(garbled(&fault.to_string())),

@@ -18,6 +18,8 @@ mod disk;
 mod kill;
 mod power;
 mod replay;
+#[path = "../../benches/log/saving.rs"]
+mod saving;
 mod sled;
 mod small;
 mod tools;

@@ -250,3 +250,25 @@ fn next_of_life(index: usize, offset: u64, generation: &mut Option<u64>, chance:
         }
     }
 }
+
+/// So many workers that live at once, on many hosts and of many services.
+pub(crate) fn crowd(workers: u64) -> Vec<Envelope> {
+    const OF_A_SERVICE: u64 = 100;
+    (1..=workers)
+        .map(|offset| {
+            let [host, port] = [offset / 10_000, offset % 10_000];
+            let worker = WorkerKey {
+                service: ServiceName::new(&format!("s{}", offset / OF_A_SERVICE)).unwrap(),
+                host: HostName::new(&format!("h{host}")).unwrap(),
+                id: WorkerId::new(&format!("w{offset}")).unwrap(),
+            };
+            let address = format!("192.0.2.{host}:{}", 20_000 + port);
+            let endpoint = Endpoint {
+                port: PortName::new("http").unwrap(),
+                address: EndpointAddress::Ip(address.parse().unwrap()),
+            };
+            let registration = Registration { endpoints: vec![endpoint], ..registration() };
+            Envelope { event: Event::WorkerRegistered { worker, registration }, ..envelope(offset) }
+        })
+        .collect()
+}

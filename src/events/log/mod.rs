@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::codec::BodyError;
 use super::{Envelope, Offset};
 
+mod ahead;
 mod checkpoint;
 mod files;
 mod lines;
@@ -14,6 +15,7 @@ mod memory;
 mod sled;
 
 pub use super::{ChainHash, Head};
+pub use ahead::read_ahead;
 pub use checkpoint::{CHECKPOINTS_KEPT, Checkpoints};
 pub use lines::{LINES_FORMAT, LinesError, export, import};
 pub use memory::{MemoryFaults, MemoryLog, StoreHealth};
