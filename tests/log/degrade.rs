@@ -55,7 +55,7 @@ fn f53_a_full_disk_refuses_writes_but_removals_and_heals_without_a_restart() {
     assert_eq!(read_all(&*reader, durable + 1).unwrap(), [removal(durable + 1)]);
 
     fs::remove_file(&ballast).unwrap();
-    log.append(&[envelope(durable + 2)]).unwrap();
+    log.append(&[of_kind("WorkerRegistered", durable + 2)]).unwrap();
     let head = log.head();
     drop((reader, log));
     let log = SledLog::open(&dir, SledOptions::default()).unwrap();
@@ -83,7 +83,7 @@ fn a_folder_that_cannot_be_written_is_named() {
     let mut log = SledLog::open(&dir, SledOptions::default()).unwrap();
     fill(&mut log, 10, 5);
     drop(log);
-    disk.remount("ro");
+    disk.make_read_only();
     let error = SledLog::open(&dir, SledOptions::default()).unwrap_err();
     assert!(error.to_string().contains(&format!("cannot open {}", dir.display())), "{error}");
     check_holds(&foldplane::events::log::open_reader(&dir).unwrap(), 1, 10);

@@ -17,13 +17,19 @@ impl Mount {
     /// An empty one of this size.
     pub fn tmpfs(megabytes: u32) -> Self {
         let mount = Self { dir: tempdir().unwrap() };
-        mount.run(&["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"]);
+        let size = format!("size={megabytes}m");
+        let done = mount.mount(&["-t", "tmpfs", "-o", &size, "tmpfs"]);
+        assert!(done, "this test mounts a file system: run it as root, or leave it out by name");
         mount
     }
 
-    /// Mounts it anew with other options.
-    pub fn remount(&self, options: &str) {
-        self.run(&["-o", &format!("remount,{options}")]);
+    /// Makes it read-only, once nobody has a file of it open for writing.
+    pub fn make_read_only(&self) {
+        let begun = std::time::Instant::now();
+        while !self.mount(&["-o", "remount,ro"]) {
+            assert!(begun.elapsed().as_secs() < 10, "somebody writes on it still");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
     }
 
     /// Takes all the space that is left with this file.
@@ -33,9 +39,9 @@ impl Mount {
         while ballast.write(&[1; 4096]).is_ok_and(|written| written > 0) {}
     }
 
-    fn run(&self, arguments: &[&str]) {
-        let status = Command::new("mount").args(arguments).arg(self.path()).status().unwrap();
-        assert!(status.success(), "this test mounts a file system: run it as root, or leave it out by name");
+    fn mount(&self, arguments: &[&str]) -> bool {
+        let output = Command::new("mount").args(arguments).arg(self.path()).output();
+        output.is_ok_and(|output| output.status.success())
     }
 
     /// Where it is mounted.

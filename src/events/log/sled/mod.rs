@@ -159,6 +159,21 @@ impl SledLog {
         }
     }
 
+    /// Opens the newest segment anew, as it is on the disk and without what was not acknowledged.
+    fn reopen(&mut self) -> Result<(), LogError> {
+        let head = self.shared.head();
+        let header = self.shared.close_active();
+        segment::forget_cached(&self.segments().join(header.folder()))?;
+        let segment = Segment::open(&self.segments(), header, Access::Exclusive, self.options.cache_bytes)?;
+        segment.remove_after(head.offset)?;
+        let tail = open::verify_tail(&segment, head)?;
+        if tail != head {
+            return Err(open::vanished(&segment, tail, head));
+        }
+        self.shared.reopen_active(segment);
+        Ok(())
+    }
+
     fn segments(&self) -> PathBuf {
         folder::segments(self.dir())
     }
@@ -198,6 +213,10 @@ impl EventLog for SledLog {
             if is_full_disk(error) {
                 self.reserve.release();
             }
+            // After a failure sled gives nothing any more, not even what it has: readers need a new one.
+            if let Err(error) = self.reopen() {
+                tracing::warn!(%error, "the newest events cannot be read until the store works again");
+            }
         }
         result
     }
@@ -207,17 +226,9 @@ impl EventLog for SledLog {
             WriterState::Ready => return Ok(()),
             WriterState::Failed => {}
         }
-        let head = self.shared.head();
-        let header = self.shared.close_active();
-        segment::forget_cached(&self.segments().join(header.folder()))?;
-        let segment = Segment::open(&self.segments(), header, Access::Exclusive, self.options.cache_bytes)?;
-        segment.remove_after(head.offset)?;
-        let tail = open::verify_tail(&segment, head)?;
-        if tail != head {
-            return Err(open::vanished(&segment, tail, head));
-        }
-        self.witness.record(Mark { head, oldest: self.shared.oldest() }, Durability::Now)?;
-        self.shared.reopen_active(segment);
+        self.reopen()?;
+        let mark = Mark { head: self.head(), oldest: self.oldest() };
+        self.witness.record(mark, Durability::Now)?;
         self.state = WriterState::Ready;
         Ok(())
     }
