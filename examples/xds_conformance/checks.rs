@@ -1,4 +1,4 @@
-//! The rules, each with what to do and what to see.
+//! The rules, each with what to do and what to see: first what is answered.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -10,6 +10,9 @@ use foldplane::xds::client::{Client, Update};
 use foldplane::xds::protocol::Variant;
 use tokio::time::timeout;
 
+use super::pushing::{
+    broken_off, concerned, emptied, good_beside_bad, idle, latest_wins, order, refused, sizes, types_apart,
+};
 use super::state::State;
 
 /// How long an answer may take.
@@ -18,8 +21,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// How long it must be quiet to count as silence.
 const SILENCE: Duration = Duration::from_millis(500);
 
-const CDS: TypeUrl = TypeUrl::Cluster;
-const EDS: TypeUrl = TypeUrl::ClusterLoadAssignment;
+pub(crate) const CDS: TypeUrl = TypeUrl::Cluster;
+pub(crate) const EDS: TypeUrl = TypeUrl::ClusterLoadAssignment;
 const BOTH: &[Variant] = &[Variant::Sotw, Variant::Delta];
 const SOTW: &[Variant] = &[Variant::Sotw];
 const DELTA: &[Variant] = &[Variant::Delta];
@@ -53,8 +56,11 @@ macro_rules! checks {
 }
 
 checks! {
+    "1" BOTH "the same content has the same version on every stream" one_version
     "3" BOTH "a nonce is never used twice, and is no version" nonces
+    "4" BOTH "an answer to what was answered before refuses nothing" late_answer
     "6" BOTH "the first request is answered, also when there is nothing" first_request
+    "6" BOTH "a client that comes back with everything is answered, and sent all that it names" up_to_date
     "7" BOTH "a name that enters is answered, also at a version that the client has" entering_name
     "8" DELTA "a name that is subscribed again is sent again" subscribed_again
     "9" DELTA "a client that comes back is sent what differs, and told what is gone" comes_back
@@ -62,29 +68,36 @@ checks! {
     "11" SOTW "clusters come as the full set, assignments as what changed" full_sets
     "11" DELTA "only what changed is sent, and what is gone is named" only_changes
     "12" DELTA "the wildcard is left and names stay" wildcard
+    "12" SOTW "who has named something no longer means everything" named
     "15" BOTH "an idle server is silent" idle
     "16" BOTH "a change reaches only those that it concerns" concerned
+    "17" BOTH "an unanswered type holds back no other" types_apart
     "17" BOTH "behind an unanswered response the latest state wins" latest_wins
     "18" BOTH "what was refused is sent again only when it changed" refused
+    "18" BOTH "one refused assignment does not hold back another" good_beside_bad
+    "21" BOTH "a new cluster comes before its endpoints" order
+    "23" BOTH "no message is above 4 MiB" sizes
+    "24" BOTH "endpoints are taken away by an assignment without them" emptied
+    "30" BOTH "a client that breaks off disturbs no other" broken_off
 }
 
 impl Target {
-    async fn connect(&self, variant: Variant) -> anyhow::Result<Client> {
+    pub(crate) async fn connect(&self, variant: Variant) -> anyhow::Result<Client> {
         Ok(Client::connect(&self.uri, "conformance", variant).await?)
     }
 }
 
-async fn next(client: &mut Client) -> anyhow::Result<Update> {
+pub(crate) async fn next(client: &mut Client) -> anyhow::Result<Update> {
     Ok(timeout(ANSWER_MAX, client.next()).await.context("no answer within 5 s")??)
 }
 
-async fn take(client: &mut Client) -> anyhow::Result<Update> {
+pub(crate) async fn take(client: &mut Client) -> anyhow::Result<Update> {
     let update = next(client).await?;
     client.accept(&update).await?;
     Ok(update)
 }
 
-async fn silent(client: &mut Client) -> anyhow::Result<()> {
+pub(crate) async fn silent(client: &mut Client) -> anyhow::Result<()> {
     match timeout(SILENCE, client.next()).await {
         Err(_) => Ok(()),
         Ok(update) => anyhow::bail!("not silent: {:?}", summary(&update?)),
@@ -92,12 +105,12 @@ async fn silent(client: &mut Client) -> anyhow::Result<()> {
 }
 
 /// What an update brings and takes, and of which type.
-fn summary(update: &Update) -> String {
+pub(crate) fn summary(update: &Update) -> String {
     let names: Vec<_> = update.resources.keys().map(String::as_str).collect();
     format!("{} [{}] -[{}]", update.type_url, names.join(" "), update.removed.join(" "))
 }
 
-fn expect(update: &Update, names: &[&str], removed: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn expect(update: &Update, names: &[&str], removed: &[&str]) -> anyhow::Result<()> {
     let found: BTreeSet<_> = update.resources.keys().map(String::as_str).collect();
     let gone: BTreeSet<_> = update.removed.iter().map(String::as_str).collect();
     let right = found == names.iter().copied().collect() && gone == removed.iter().copied().collect();
@@ -209,51 +222,56 @@ async fn wildcard(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
     expect(&take(&mut client).await?, &[], &["a"])
 }
 
-async fn idle(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+async fn one_version(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    let mut versions = BTreeSet::new();
+    for state in ["a=192.0.2.1:80 b=", "a=192.0.2.1:80 b="] {
+        target.state.set(state).await?;
+        let mut client = target.connect(variant).await?;
+        client.subscribe(CDS, &[]).await?;
+        let update = take(&mut client).await?;
+        versions.insert(update.resources.values().map(|held| held.version.clone()).collect::<Vec<_>>());
+    }
+    ensure!(versions.len() == 1, "one content under several versions: {versions:?}");
+    Ok(())
+}
+
+async fn late_answer(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a=192.0.2.1:80").await?;
+    let mut client = target.connect(variant).await?;
+    client.subscribe(EDS, &["a"]).await?;
+    let first = take(&mut client).await?;
+    target.state.set("a=192.0.2.2:80").await?;
+    take(&mut client).await?;
+    client.reject(&first, "too late").await?;
+    client.subscribe(EDS, &["b"]).await?;
+    take(&mut client).await?;
+    target.state.set("a=192.0.2.3:80").await?;
+    expect(&take(&mut client).await?, &["a"], &[])
+}
+
+async fn up_to_date(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
     target.state.set("a=192.0.2.1:80").await?;
     let mut client = target.connect(variant).await?;
     client.subscribe(CDS, &[]).await?;
     take(&mut client).await?;
     client.subscribe(EDS, &["a"]).await?;
     take(&mut client).await?;
-    target.state.set("a=192.0.2.1:80").await?;
+    client.reconnect(&target.uri).await?;
+    let updates = [take(&mut client).await?, take(&mut client).await?];
+    let endpoints = updates.iter().find(|update| update.type_url == EDS.as_str());
+    let endpoints = endpoints.context("no assignment was sent")?;
+    ensure!(endpoints.resources.contains_key("a"), "got {}", summary(endpoints));
     silent(&mut client).await
 }
 
-async fn concerned(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
-    target.state.set("a=192.0.2.1:80 b=192.0.2.2:80").await?;
+async fn named(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
+    target.state.set("a= b=").await?;
     let mut client = target.connect(variant).await?;
+    client.subscribe(CDS, &[]).await?;
+    take(&mut client).await?;
     client.subscribe(CDS, &["a"]).await?;
-    take(&mut client).await?;
-    client.subscribe(EDS, &["a"]).await?;
-    take(&mut client).await?;
-    target.state.set("a=192.0.2.1:80 b=192.0.2.3:80 c=").await?;
+    expect(&take(&mut client).await?, &["a"], &[])?;
+    client.unsubscribe(CDS, &["a"]).await?;
+    target.state.set("a= b= c=").await?;
     silent(&mut client).await
-}
-
-async fn latest_wins(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
-    target.state.set("a=192.0.2.1:80").await?;
-    let mut client = target.connect(variant).await?;
-    client.subscribe(EDS, &["a"]).await?;
-    let first = next(&mut client).await?;
-    for last in 2..6 {
-        target.state.set(&format!("a=192.0.2.{last}:80")).await?;
-    }
-    silent(&mut client).await?;
-    client.accept(&first).await?;
-    let second = take(&mut client).await?;
-    let text = String::from_utf8_lossy(&second.resources["a"].message).into_owned();
-    ensure!(text.contains("192.0.2.5"), "an outdated state was sent");
-    silent(&mut client).await
-}
-
-async fn refused(target: &mut Target, variant: Variant) -> anyhow::Result<()> {
-    target.state.set("a=192.0.2.1:80").await?;
-    let mut client = target.connect(variant).await?;
-    client.subscribe(EDS, &["a"]).await?;
-    let update = next(&mut client).await?;
-    client.reject(&update, "refused to see what happens").await?;
-    silent(&mut client).await?;
-    target.state.set("a=192.0.2.2:80").await?;
-    expect(&take(&mut client).await?, &["a"], &[])
 }

@@ -24,6 +24,7 @@
 )]
 
 mod checks;
+mod pushing;
 mod state;
 
 use std::process::ExitCode;

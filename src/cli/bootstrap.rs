@@ -66,7 +66,7 @@ struct Envoy {
 
 /// How updates are asked for.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Protocol {
+pub(super) enum Protocol {
     /// Changes only
     #[default]
     Delta,

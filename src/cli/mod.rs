@@ -21,6 +21,7 @@ mod service;
 mod source;
 mod view;
 mod wait;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -69,6 +70,7 @@ enum Command {
     Replay(replay::Replay),
     View(view::ViewCommand),
     Wait(wait::Wait),
+    Watch(watch::Watch),
 }
 
 /// Runs the program with the process's arguments.
@@ -89,6 +91,7 @@ pub fn main() -> ExitCode {
         Command::Replay(replay) => replay.run(),
         Command::View(view) => view.run(),
         Command::Wait(wait) => wait.run(),
+        Command::Watch(watch) => watch.run(),
     };
     match done {
         Ok(()) => Exit::Done.into(),

@@ -22,14 +22,25 @@ pub(super) enum Format {
     Text,
 }
 
+/// Whether anybody reads stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reader {
+    There,
+    Gone,
+}
+
 /// Writes data to stdout. A reader that has gone away ends the output quietly, as for any filter.
 pub(super) fn data(text: &str) -> Result<(), Failure> {
+    piece(text).map(drop)
+}
+
+/// Writes a piece of something that goes on for as long as it is read.
+pub(super) fn piece(text: &str) -> Result<Reader, Failure> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(fault) if fault.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::fault("cannot write to stdout").because(fault))
-        }
-        Ok(()) | Err(_) => Ok(()),
+        Ok(()) => Ok(Reader::There),
+        Err(fault) if fault.kind() == std::io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(fault) => Err(Failure::fault("cannot write to stdout").because(fault)),
     }
 }
 

@@ -30,4 +30,5 @@ mod seed;
 mod services;
 mod views;
 mod wait;
+mod watch;
 mod weight;

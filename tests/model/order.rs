@@ -119,6 +119,7 @@ fn scripts() -> impl Strategy<Value = Vec<Script>> {
 }
 
 proptest! {
+    // F44: kumahq/kuma#17166, istio/istio#18088, istio/istio#40930
     #[test]
     fn independent_workers_may_report_in_any_order(
         scripts in scripts(),

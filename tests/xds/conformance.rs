@@ -2,6 +2,8 @@
 
 #[path = "../../examples/xds_conformance/checks.rs"]
 mod checks;
+#[path = "../../examples/xds_conformance/pushing.rs"]
+mod pushing;
 #[path = "../../examples/xds_conformance/state.rs"]
 mod state;
 

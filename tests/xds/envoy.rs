@@ -15,6 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::server::PATIENCE;
 
+/// Warming is over when the answer to the clusters arrives, which Envoy withholds until then. What is measured
+/// without the pushed assignment is 15 s.
+pub(crate) const WARMING_MAX: Duration = Duration::from_secs(1);
+
 /// Envoy, found or installed once for all tests.
 async fn binary() -> PathBuf {
     static BINARY: OnceCell<PathBuf> = OnceCell::const_new();

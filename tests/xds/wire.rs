@@ -120,6 +120,22 @@ async fn rule_30_what_belongs_to_a_stream_goes_with_it() {
 }
 
 #[tokio::test]
+async fn rule_30_a_client_that_closes_its_half_is_answered_no_more() {
+    let server = Server::start().await;
+    let uri = format!("http://{}", server.address);
+    let mut service = EndpointDiscoveryServiceClient::connect(uri).await.unwrap();
+    let names = DiscoveryRequest { resource_names: vec!["web".into()], ..DiscoveryRequest::default() };
+    let mut responses = service.stream_endpoints(tokio_stream::iter([names])).await.unwrap().into_inner();
+    // What was asked before is answered, and then the stream ends in order.
+    let last = timeout(PATIENCE, async { while responses.message().await.unwrap().is_some() {} });
+    last.await.expect("an end");
+    let mut changes = server.ledger.changes();
+    while server.ledger.open_streams() > 0 {
+        timeout(PATIENCE, changes.changed()).await.expect("the stream is forgotten").unwrap();
+    }
+}
+
+#[tokio::test]
 async fn rule_37_garbage_disturbs_nobody() {
     let server = Server::start().await;
     server.change(|next| put_service(next, "web", &["192.0.2.2:80".parse().unwrap()]));
@@ -167,6 +183,25 @@ async fn rule_37_a_hundred_thousand_names_are_answered() {
     let mut client = connect(&server, Variant::Delta).await;
     client.subscribe(TypeUrl::ClusterLoadAssignment, &names).await.unwrap();
     assert_eq!(take(&mut client).await.removed.len(), 100_000);
+}
+
+#[tokio::test]
+async fn rule_23_what_cannot_be_split_is_counted() {
+    // F43: one service of very many endpoints
+    let server = Server::start().await;
+    server.change(|next| {
+        let endpoints: Vec<_> = (0..200_000_u32)
+            .map(|number| std::net::SocketAddr::from((std::net::Ipv4Addr::from(0x0a00_0001 + number), 80)))
+            .collect();
+        put_endpoints(next, "huge", &endpoints);
+        put_endpoints(next, "small", &endpoints[..1]);
+    });
+    let mut client = connect(&server, Variant::Delta).await;
+    client.subscribe(TypeUrl::ClusterLoadAssignment, &["huge", "small"]).await.unwrap();
+    let (first, second) = (take(&mut client).await, take(&mut client).await);
+    assert_eq!((first.resources.len(), second.resources.len()), (1, 1), "it goes alone");
+    assert!(first.bytes > 4 << 20);
+    assert_eq!(server.ledger.totals().oversized, 1);
 }
 
 #[tokio::test]

@@ -7,14 +7,10 @@ use envoy_types::pb::google::protobuf::Duration as Span;
 use foldplane::bootstrap::XdsVariant;
 use foldplane::projection::resources::{ResourcesBuilder, TypeUrl, builders};
 
-use crate::envoy::Proxy;
+use crate::envoy::{Proxy, WARMING_MAX};
 use crate::server::{Server, Upstreams, put_endpoints, put_service};
 
 const VARIANTS: [XdsVariant; 2] = [XdsVariant::Delta, XdsVariant::StateOfTheWorld];
-
-/// Warming is over when the answer to the clusters arrives, which Envoy withholds until then. What is measured
-/// without the pushed assignment is 15 s.
-const WARMING_MAX: Duration = Duration::from_secs(1);
 
 /// A way to change something, and what it is called.
 type Change<'a> = (&'static str, &'a dyn Fn(&mut ResourcesBuilder));

@@ -1,6 +1,7 @@
 //! Other ways in which an Envoy subscribes: one stream a type, and clusters on demand.
 
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use envoy_types::pb::envoy::config::core::v3::api_config_source::ApiType;
 use envoy_types::pb::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
@@ -9,7 +10,7 @@ use envoy_types::pb::envoy::config::core::v3::{ApiConfigSource, ApiVersion, Conf
 use foldplane::projection::resources::{ResourcesBuilder, TypeUrl, builders};
 use foldplane::xds::protocol::Served;
 
-use crate::envoy::{Proxy, free_address};
+use crate::envoy::{Proxy, WARMING_MAX, free_address};
 use crate::server::{Server, Upstreams, put_endpoints, put_service};
 
 /// Where a proxy gets its clusters from.
@@ -113,7 +114,7 @@ fn put_separate(next: &mut ResourcesBuilder, name: &str, api_type: ApiType, mill
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_stream_a_type_and_one_a_cluster() {
+async fn rule_22_where_each_cluster_has_a_stream_of_its_own() {
     for (kind, api_type) in [("DELTA_GRPC", ApiType::DeltaGrpc), ("GRPC", ApiType::Grpc)] {
         let (mut upstreams, server) = (Upstreams::default(), Server::start().await);
         let (one, two) = (upstreams.start("one").await, upstreams.start("two").await);
@@ -130,10 +131,29 @@ async fn one_stream_a_type_and_one_a_cluster() {
         let of = |served_type| served.iter().filter(|served| **served == Served::Only(served_type)).count();
         assert_eq!((of(TypeUrl::Cluster), of(TypeUrl::ClusterLoadAssignment)), (1, 2));
 
-        // xds-rules 22: a changed cluster opens a stream of its own for its endpoints.
+        // A changed cluster opens a new stream for its endpoints, and its old one is reset.
         let load = proxy.load("web");
-        server.change(|next| put_separate(next, "web", api_type, 2));
-        load.run(50).await;
+        let changes: [&dyn Fn(&mut ResourcesBuilder); 4] = [
+            &|next| put_separate(next, "web", api_type, 2),
+            &|next| put_endpoints(next, "web", &[one, two]),
+            &|next| {
+                put_separate(next, "web", api_type, 3);
+                put_endpoints(next, "web", &[two]);
+            },
+            &|next| {
+                put_separate(next, "web", api_type, 4);
+                next.take(TypeUrl::Cluster, "pay");
+                next.take(TypeUrl::ClusterLoadAssignment, "pay");
+            },
+        ];
+        for change in changes {
+            server.change(change);
+            load.run(50).await;
+            let start = Instant::now();
+            while proxy.statistic("cluster_manager.warming_clusters").await > 0 {
+                assert!(start.elapsed() < WARMING_MAX, "{kind}: warming takes longer");
+            }
+        }
         server.change(|next| put_endpoints(next, "web", &[one]));
         proxy.answers("web", "one").await;
         assert_eq!(load.end().await, Vec::<String>::new(), "{kind}");
@@ -156,7 +176,7 @@ async fn rule_33_clusters_on_demand() {
     assert_eq!(proxy.statistic("cluster_manager.active_clusters").await, 2);
 
     // An unknown one is refused at once, and remembered: Envoy does not ask again.
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     assert_eq!(proxy.ask("later").await, "status 503");
     assert!(start.elapsed().as_secs() < 4, "it waited for the filter's timeout");
     server.change(|next| put_service(next, "later", &[one]));
