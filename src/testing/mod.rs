@@ -22,6 +22,7 @@ pub mod fuzz;
 mod ledger;
 mod names;
 mod parts;
+mod proxy;
 mod steps;
 mod world;
 
@@ -29,5 +30,6 @@ pub use client::{Answer, Client, Turn, published};
 pub use events::events;
 pub use ledger::Ledger;
 pub use names::{host, port, service, session, view_name, worker};
+pub use proxy::Proxy;
 pub use steps::{Aim, Step, Wanted, step, steps};
 pub use world::{World, play};

@@ -124,12 +124,14 @@ fn check(acts: &[Act]) {
     for guest in &mut guests {
         let resources = guest.look(whole);
         // What was refused is not sent again on its stream, until it changes (xds-rules 18).
-        if guest.client.has_refused() {
+        if guest.client.proxy().has_refused() {
             guest.client.reconnect(&resources, now);
         }
         let rest = guest.client.settle(&resources, now);
-        let view = guest.view(&world.log, whole);
-        assert_eq!(guest.client.view(), view, "what {} holds, and its view", guest.id);
+        let proxy = guest.client.proxy();
+        assert_eq!(proxy.view(), guest.view(&world.log, whole), "what {} holds, and its view", guest.id);
+        // xds-rules 22
+        assert!(proxy.warming().is_empty(), "{} waits for assignments: {:?}", guest.id, proxy.warming());
         // xds-rules 15
         let later = rest + Duration::from_secs(3600);
         assert_eq!(
