@@ -7,8 +7,9 @@ use foldplane::events::event::{Lease, Readiness};
 use foldplane::events::{Event, HostName, ServiceName, SessionId, WorkerId, WorkerKey};
 use foldplane::testing::{Aim, Step, Wanted};
 
-use crate::acts::Act;
-use crate::run::run;
+use crate::simulator::acts::{Act, Options, Scenario};
+use crate::simulator::disk::Health;
+use crate::simulator::run::{Trace, run};
 
 fn worker(id: &str) -> WorkerKey {
     WorkerKey {
@@ -20,6 +21,10 @@ fn worker(id: &str) -> WorkerKey {
 
 fn wish(wanted: Wanted) -> Act {
     Act::Wish(vec![Step { after_ms: 0, wanted }])
+}
+
+fn play(acts: Vec<Act>) -> Trace {
+    run(&Scenario { seed: 0, options: Options::default(), acts })
 }
 
 fn register(id: &str) -> Act {
@@ -42,7 +47,14 @@ fn register(id: &str) -> Act {
 #[test]
 fn what_is_owed_is_not_forgotten_when_a_wish_finds_that_the_log_works_again() {
     let drain = wish(Wanted::Drain { worker: worker("1"), aim: Aim::Live, drain_ms: Some(1_000) });
-    let trace = run(&[register("1"), drain, Act::Break, Act::Wait(1_000), Act::Mend, register("2")]);
+    let trace = play(vec![
+        register("1"),
+        drain,
+        Act::Disk(Health::RefusesWrites),
+        Act::Wait(1_000),
+        Act::Disk(Health::Healthy),
+        register("2"),
+    ]);
     let gone =
         |event: &Event| matches!(event, Event::WorkerRemoved { worker, .. } if worker.key.id.as_str() == "1");
     assert!(trace.log.iter().any(|envelope| gone(&envelope.event)));
