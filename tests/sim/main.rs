@@ -10,6 +10,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
+    clippy::print_stdout,
     reason = "all of this is a test, though most of it stands outside of the test functions"
 )]
 

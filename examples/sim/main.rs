@@ -19,10 +19,11 @@
 )]
 
 #[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
-#[path = "../model/dull.rs"]
+#[path = "../../tests/model/dull.rs"]
 mod dull;
+#[path = "../../tests/sim/simulator/mod.rs"]
 mod simulator;
-#[path = "../model/told.rs"]
+#[path = "../../tests/model/told.rs"]
 mod told;
 
 use std::process::ExitCode;
