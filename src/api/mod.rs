@@ -8,6 +8,7 @@ mod lists;
 mod min_offset;
 pub mod node_views;
 pub mod obey;
+pub mod policies;
 pub mod proxies;
 pub mod services;
 pub mod views;
@@ -33,6 +34,7 @@ pub struct Sources {
 
 /// Every route, relative to the root of the API listener.
 pub fn router(sources: Sources) -> Router {
+    let one_policy = get(policies::get).put(policies::set).delete(policies::delete);
     Router::new()
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
@@ -46,6 +48,9 @@ pub fn router(sources: Sources) -> Router {
         .route("/v1/hosts/{host}/drain", post(hosts::drain))
         .route("/v1/views", get(node_views::list))
         .route("/v1/views/{name}", put(node_views::set).delete(node_views::remove))
+        .route("/v1/services/{service}/policy", one_policy.clone())
+        .route("/v1/policy", one_policy)
+        .route("/v1/findings", get(policies::list_findings))
         .route("/v1/state", get(lists::state))
         .route("/v1/events", get(events::events))
         .route("/v1/wait", get(wait::wait))

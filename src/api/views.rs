@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::events::event::{EndpointAddress, HealthSource, Locality};
 use crate::events::{ServiceName, WorkerKey};
 use crate::projection::resources::{Resources, TypeUrl};
-use crate::projection::state::{Cluster, ClusterName, Link, Opinion, Phase, Published, State, Worker};
+use crate::projection::state::{
+    Cluster, ClusterName, Link, Member, Opinion, Phase, Published, State, Worker,
+};
 use crate::projection::{HealthStatus, Snapshot, StateDigest, health};
 
 /// A list, and the offset that it shows.
@@ -37,7 +39,7 @@ pub struct WorkerView {
     /// What those who watch it say, each its newest.
     #[serde(default)]
     pub verdicts: Vec<VerdictView>,
-    /// What proxies are told; nothing when it is not published.
+    /// What proxies are told of its first endpoint; nothing when it is not published.
     pub health: Option<HealthStatus>,
     /// Where it serves.
     pub endpoints: Vec<PortView>,
@@ -142,7 +144,13 @@ pub fn workers(snapshot: &Snapshot, service: Option<&ServiceName>) -> Listing<Wo
 
 fn worker_view(state: &State, key: &WorkerKey, worker: &Worker) -> WorkerView {
     let registration = &worker.registration;
-    let policy = state.policy_of(&key.service);
+    // What is published is what the hooks have decided; without an endpoint nobody asks them.
+    let health = match registration.endpoints.first() {
+        Some(first) => {
+            state.member(worker, first).and_then(|(_, member)| Some(member.published.as_ref()?.health))
+        }
+        None => health(worker, &state.policy_of(&key.service)),
+    };
     let (state, reason) = condition(worker);
     WorkerView {
         service: key.service.to_string(),
@@ -152,7 +160,7 @@ fn worker_view(state: &State, key: &WorkerKey, worker: &Worker) -> WorkerView {
         state: state.to_owned(),
         reason,
         verdicts: worker.verdicts.iter().map(verdict_view).collect(),
-        health: health(worker, &policy),
+        health,
         endpoints: registration
             .endpoints
             .iter()
@@ -203,7 +211,7 @@ fn endpoint_views<'a>(
 ) -> impl Iterator<Item = EndpointView> + 'a {
     cluster.members.iter().filter_map(move |(address, member)| {
         let published = member.published.as_ref()?;
-        Some(endpoint_view(name, cluster, address, published, &member.worker))
+        Some(endpoint_view(name, cluster, address, published, member))
     })
 }
 
@@ -212,18 +220,18 @@ fn endpoint_view(
     cluster: &Cluster,
     address: &EndpointAddress,
     published: &Published,
-    worker: &WorkerKey,
+    member: &Member,
 ) -> EndpointView {
     let EndpointAddress::Ip(socket) = address;
     EndpointView {
         service: cluster.service.to_string(),
-        port: cluster.port.to_string(),
+        port: member.port.to_string(),
         cluster: name.to_string(),
         address: address.to_string(),
         host: socket.ip().to_string(),
         port_number: socket.port(),
         health: published.health,
-        worker: worker.to_string(),
+        worker: member.worker.to_string(),
         priority: published.priority,
         weight: published.weight.map(std::num::NonZeroU32::get),
         locality: published.locality.clone(),

@@ -7,6 +7,7 @@ use super::out::{self, Format};
 use super::{Exit, Failure, block_on, lists};
 use crate::api::hosts::HostView;
 use crate::api::node_views::NodeViewView;
+use crate::api::policies::FindingView;
 use crate::api::proxies::ProxyView;
 use crate::api::services::ServiceView;
 use crate::api::views::{EndpointView, Listing, WorkerView};
@@ -50,6 +51,8 @@ enum What {
     Hosts,
     /// Views: which nodes see which services
     Views,
+    /// What somebody should look at, such as hooks that give no answer
+    Findings,
     /// Proxies and gRPC clients, with what each was sent and has accepted
     Proxies,
 }
@@ -74,6 +77,10 @@ impl Get {
                 What::Views => {
                     let listing: Listing<NodeViewView> = self.server.get("/v1/views", &[]).await?;
                     out::data(&lists::node_views(&listing, self.output)?)
+                }
+                What::Findings => {
+                    let listing: Listing<FindingView> = self.server.get("/v1/findings", &[]).await?;
+                    out::data(&lists::findings(&listing, self.output)?)
                 }
                 What::Proxies => {
                     let listing: Listing<ProxyView> = self.server.get("/v1/proxies", &[]).await?;

@@ -4,6 +4,7 @@ use super::Failure;
 use super::out::{Format, json, lines, table};
 use crate::api::hosts::HostView;
 use crate::api::node_views::NodeViewView;
+use crate::api::policies::FindingView;
 use crate::api::proxies::{ProxyTypeView, ProxyView};
 use crate::api::services::ServiceView;
 use crate::api::views::{EndpointView, Listing, VerdictView, WorkerView};
@@ -214,6 +215,17 @@ fn lacks(stream: &BehindView) -> Vec<[String; 8]> {
         ]
     };
     if stream.types.is_empty() { vec![row(None)] } else { stream.types.iter().map(Some).map(row).collect() }
+}
+
+pub(super) fn findings(listing: &Listing<FindingView>, format: Format) -> Result<String, Failure> {
+    Ok(match format {
+        Format::Json => json(listing)?,
+        Format::Text => lines(listing.items.iter().map(|item| &item.about)),
+        Format::Table | Format::Wide => table(
+            ["KIND", "ABOUT", "DETAIL"],
+            listing.items.iter().map(|item| [item.kind.clone(), item.about.clone(), item.detail.clone()]),
+        ),
+    })
 }
 
 fn name(worker: &WorkerView) -> String {

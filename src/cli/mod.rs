@@ -13,6 +13,7 @@ mod launch;
 mod lists;
 mod log;
 mod out;
+mod policy;
 mod quantity;
 mod replay;
 mod run;
@@ -66,6 +67,7 @@ enum Command {
     Get(get::Get),
     Host(host::HostCommand),
     Service(service::ServiceCommand),
+    Policy(policy::PolicyCommand),
     Log(log::Log),
     Replay(replay::Replay),
     View(view::ViewCommand),
@@ -86,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Bootstrap(bootstrap) => bootstrap.run(),
         Command::Host(host) => host.run(),
         Command::Service(service) => service.run(),
+        Command::Policy(policy) => policy.run(),
         Command::Get(get) => get.run(),
         Command::Log(log) => log.run(),
         Command::Replay(replay) => replay.run(),

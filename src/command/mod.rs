@@ -15,7 +15,7 @@ pub use decide::{REJOINS_MISSED_MAX, decide};
 pub use rejection::{Rejection, RejectionCode};
 
 use crate::events::event::{
-    DisconnectCause, HealthSource, HostReport, Lease, Locality, Process, Readiness, RemovalCause,
+    DisconnectCause, HealthSource, HostReport, Lease, Locality, Policy, Process, Readiness, RemovalCause,
     ServiceSpec, UpdateRejection, Verdict,
 };
 use crate::events::view::NodeView;
@@ -135,6 +135,13 @@ pub enum Command {
     RetireService {
         /// Which service.
         service: ServiceName,
+    },
+    /// An operator says what decides over endpoints.
+    SetPolicy {
+        /// Of which service; absent is of all that have no hook of their own.
+        service: Option<ServiceName>,
+        /// What decides; empty is what always decides.
+        policy: Policy,
     },
     /// A connection ended.
     CloseSession {

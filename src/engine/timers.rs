@@ -128,7 +128,8 @@ impl Timers {
             | Event::ServiceDeclared { .. }
             | Event::ServiceRetired { .. }
             | Event::NodeViewSet { .. }
-            | Event::NodeViewRemoved { .. } => {}
+            | Event::NodeViewRemoved { .. }
+            | Event::PolicyChanged { .. } => {}
         }
     }
 
@@ -165,6 +166,7 @@ pub(super) fn subject(command: &Command) -> Option<&WorkerKey> {
         | Command::RemoveHost { .. }
         | Command::DeclareService { .. }
         | Command::RetireService { .. }
+        | Command::SetPolicy { .. }
         | Command::CloseSession { .. }
         | Command::EndRejoin
         | Command::SetView { .. }

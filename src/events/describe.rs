@@ -41,6 +41,8 @@ impl fmt::Display for Event {
                 write!(f, " {name}: {} see {}", view.nodes, List(&view.services))
             }
             Self::NodeViewRemoved { name } => write!(f, " {name}"),
+            Self::PolicyChanged { service: Some(service), policy } => write!(f, " {service} {policy}"),
+            Self::PolicyChanged { service: None, policy } => write!(f, " for all {policy}"),
             Self::UpdateRejected { rejection } => write!(
                 f,
                 " {:?} {} {} {:?}",

@@ -11,6 +11,7 @@ pub use super::parts::{
     DisconnectCause, Endpoint, EndpointAddress, ExitStatus, HealthSource, HostReport, Lease, Locality,
     PortRange, Process, Readiness, Registration, RemovalCause, UpdateRejection, Verdict,
 };
+pub use super::policy::Policy;
 pub use super::service::{
     ClusterPolicy, DegradedAs, Delivery, LbPolicy, LocalityWeighting, PortSpec, Protocol, ServiceSpec,
     UnreadyAs,
@@ -150,6 +151,13 @@ pub enum Event {
         /// Which view.
         name: ViewName,
     },
+    /// An operator said what decides over the endpoints of a service, or of all that have no hook of their own.
+    PolicyChanged {
+        /// Which service; absent is all.
+        service: Option<ServiceName>,
+        /// What decides from now on; empty is what always decides.
+        policy: Policy,
+    },
 }
 
 impl Event {
@@ -176,6 +184,7 @@ impl Event {
             Self::ServiceRetired { .. } => "ServiceRetired",
             Self::NodeViewSet { .. } => "NodeViewSet",
             Self::NodeViewRemoved { .. } => "NodeViewRemoved",
+            Self::PolicyChanged { .. } => "PolicyChanged",
         }
     }
 
@@ -184,6 +193,7 @@ impl Event {
     pub fn service(&self) -> Option<&ServiceName> {
         match self {
             Self::ServiceDeclared { service, .. } | Self::ServiceRetired { service } => Some(service),
+            Self::PolicyChanged { service, .. } => service.as_ref(),
             Self::ReplicaStarted { .. }
             | Self::HostReported { .. }
             | Self::WorkerRegistered { .. }
@@ -226,7 +236,8 @@ impl Event {
             | Self::ServiceDeclared { .. }
             | Self::ServiceRetired { .. }
             | Self::NodeViewSet { .. }
-            | Self::NodeViewRemoved { .. } => None,
+            | Self::NodeViewRemoved { .. }
+            | Self::PolicyChanged { .. } => None,
         }
     }
 }

@@ -14,6 +14,7 @@ mod envelope;
 mod glob;
 mod offset;
 mod parts;
+mod policy;
 mod service;
 
 pub use chain::{ChainHash, Head, InvalidChainHash};

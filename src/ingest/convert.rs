@@ -68,6 +68,7 @@ pub(super) fn subject(command: &Command) -> Option<WorkerKey> {
         | Command::RemoveHost { .. }
         | Command::DeclareService { .. }
         | Command::RetireService { .. }
+        | Command::SetPolicy { .. }
         | Command::CloseSession { .. }
         | Command::EndGrace { .. }
         | Command::EndRejoin

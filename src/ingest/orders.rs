@@ -113,7 +113,8 @@ fn obey(orders: &Orders, event: &Event) {
         | Event::ServiceDeclared { .. }
         | Event::ServiceRetired { .. }
         | Event::NodeViewSet { .. }
-        | Event::NodeViewRemoved { .. } => {}
+        | Event::NodeViewRemoved { .. }
+        | Event::PolicyChanged { .. } => {}
     }
 }
 

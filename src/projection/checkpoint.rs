@@ -4,7 +4,7 @@ use super::state::State;
 
 /// Changes whenever [`State`] or anything in it does: a checkpoint of another layout is not read, and the log is
 /// folded from the start instead.
-const LAYOUT: u16 = 3;
+const LAYOUT: u16 = 4;
 
 /// The largest state that is read back, in bytes: some ten million workers.
 const STATE_BYTES_MAX: usize = 4 << 30;
@@ -17,6 +17,14 @@ pub enum CheckpointError {
     OtherLayout {
         /// The layout found.
         found: u16,
+    },
+    /// Other hooks made it, and would have decided otherwise.
+    #[error("it was made with the hooks {found:?}, and these are {wanted:?}")]
+    OtherHooks {
+        /// Theirs.
+        found: String,
+        /// Ours.
+        wanted: String,
     },
     /// It is not what was written.
     #[error("it cannot be decoded: {0}")]
@@ -32,12 +40,30 @@ pub fn encode(state: &State) -> Vec<u8> {
     bytes
 }
 
-/// The state that these bytes are.
+/// The state that these bytes are, made without hooks around it.
 ///
 /// # Errors
 ///
 /// [`CheckpointError`]; then the log is folded from the start.
 pub fn decode(bytes: &[u8]) -> Result<State, CheckpointError> {
+    decode_onto(bytes, State::default())
+}
+
+/// The state that these bytes are, which goes on with the hooks of `start`.
+///
+/// # Errors
+///
+/// [`CheckpointError`]; then the log is folded from `start`.
+pub fn decode_onto(bytes: &[u8], start: State) -> Result<State, CheckpointError> {
+    let saved = decode_any(bytes)?;
+    if saved.around != start.around {
+        let (found, wanted) = (saved.around.name, start.around.name);
+        return Err(CheckpointError::OtherHooks { found, wanted });
+    }
+    Ok(State { around: start.around, ..saved })
+}
+
+fn decode_any(bytes: &[u8]) -> Result<State, CheckpointError> {
     let garbled = |detail: &str| CheckpointError::Garbled(detail.to_owned());
     let (layout, body) = bytes.split_first_chunk().ok_or_else(|| garbled("it is too short"))?;
     let found = u16::from_be_bytes(*layout);

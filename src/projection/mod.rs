@@ -2,6 +2,8 @@
 #![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod checkpoint;
+pub mod findings;
+pub mod hooks;
 pub mod resources;
 pub mod state;
 

@@ -13,7 +13,7 @@ use proptest::sample::Index;
 use super::names::{host, port, service, session, view_name, worker};
 use super::parts::{
     busy_port, disconnect_cause, health_source, lease, locality, node_view, readiness, reason, rejection,
-    removal_cause, report, spec, verdict,
+    removal_cause, report, rules, spec, verdict,
 };
 use crate::events::event::{Endpoint, EndpointAddress, Registration};
 use crate::events::{Actor, Envelope, Event, Generation, Offset, ReplicaId, Timestamp, WorkerRef};
@@ -61,7 +61,8 @@ fn reference_of(event: &mut Event) -> Option<&mut WorkerRef> {
         | Event::ServiceDeclared { .. }
         | Event::ServiceRetired { .. }
         | Event::NodeViewSet { .. }
-        | Event::NodeViewRemoved { .. } => None,
+        | Event::NodeViewRemoved { .. }
+        | Event::PolicyChanged { .. } => None,
     }
 }
 
@@ -102,6 +103,8 @@ fn event() -> impl Strategy<Value = Event> {
         1 => service().prop_map(|service| Event::ServiceRetired { service }),
         1 => (view_name(), node_view()).prop_map(|(name, view)| Event::NodeViewSet { name, view }),
         1 => view_name().prop_map(|name| Event::NodeViewRemoved { name }),
+        2 => (weighted(0.7, service()), rules())
+            .prop_map(|(service, policy)| Event::PolicyChanged { service, policy }),
     ]
 }
 

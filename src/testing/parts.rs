@@ -13,8 +13,8 @@ use super::names::port;
 use crate::events::PortName;
 use crate::events::event::{
     ClusterPolicy, DegradedAs, Delivery, DisconnectCause, ExitStatus, HealthSource, HostReport, LbPolicy,
-    Lease, Locality, LocalityWeighting, PortRange, PortSpec, Protocol, Readiness, RemovalCause, ServiceSpec,
-    UnreadyAs, UpdateRejection, Verdict,
+    Lease, Locality, LocalityWeighting, Policy, PortRange, PortSpec, Protocol, Readiness, RemovalCause,
+    ServiceSpec, UnreadyAs, UpdateRejection, Verdict,
 };
 use crate::events::view::{NodeSelector, NodeView};
 use crate::projection::resources::TypeUrl;
@@ -138,6 +138,28 @@ fn policy() -> impl Strategy<Value = ClusterPolicy> {
             degraded,
             unready,
             delivery: Delivery::Eds,
+        },
+    )
+}
+
+/// Policies of few rules, some of which fail for some workers; the model of the tests knows what each says.
+pub(super) fn rules() -> impl Strategy<Value = Policy> {
+    let include = select(&["worker.host != 'h2'", "worker.metadata.track == 'x'", "(("][..]);
+    let cluster = select(
+        &["worker.id == '1' ? default + ':canary' : default", "worker.service", "'pay'", "default + '::'"][..],
+    );
+    let health = select(
+        &[
+            "worker.verdict == 'degraded' ? 'UNHEALTHY' : default",
+            "worker.endpoint.port == 'admin' ? 'ABSENT' : default",
+            "worker.locality.zone == '' ? 1 : default",
+        ][..],
+    );
+    (weighted(0.3, include), weighted(0.5, cluster), weighted(0.3, health)).prop_map(
+        |(include, cluster, health)| Policy {
+            include: include.map(str::to_owned),
+            cluster: cluster.map(str::to_owned),
+            health: health.map(str::to_owned),
         },
     )
 }

@@ -13,11 +13,11 @@ use proptest::sample::{select, subsequence};
 use super::names::{host, service, session, view_name, worker};
 use super::parts::{
     busy_port, disconnect_cause, health_source, lease, locality, node_view, readiness, reason, rejection,
-    removal_cause, report, spec, verdict,
+    removal_cause, report, rules, spec, verdict,
 };
 use crate::command::{Command, PortRequest, Registering};
 use crate::events::event::{
-    DisconnectCause, HealthSource, HostReport, RemovalCause, ServiceSpec, UpdateRejection, Verdict,
+    DisconnectCause, HealthSource, HostReport, Policy, RemovalCause, ServiceSpec, UpdateRejection, Verdict,
 };
 use crate::events::view::NodeView;
 use crate::events::{
@@ -72,6 +72,7 @@ pub enum Wanted {
     RetireService { service: ServiceName },
     SetView { name: ViewName, view: NodeView },
     RemoveView { name: ViewName },
+    SetPolicy { service: Option<ServiceName>, policy: Policy },
 }
 
 impl Wanted {
@@ -117,6 +118,7 @@ impl Wanted {
             Self::RetireService { service } => Command::RetireService { service },
             Self::SetView { name, view } => Command::SetView { name, view },
             Self::RemoveView { name } => Command::RemoveView { name },
+            Self::SetPolicy { service, policy } => Command::SetPolicy { service, policy },
         }
     }
 }
@@ -174,6 +176,8 @@ fn of_others() -> impl Strategy<Value = Wanted> {
         1 => service().prop_map(|service| Wanted::RetireService { service }),
         2 => (view_name(), node_view()).prop_map(|(name, view)| Wanted::SetView { name, view }),
         1 => view_name().prop_map(|name| Wanted::RemoveView { name }),
+        2 => (weighted(0.7, service()), rules())
+            .prop_map(|(service, policy)| Wanted::SetPolicy { service, policy }),
     ]
 }
 

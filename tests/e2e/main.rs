@@ -22,6 +22,7 @@ mod demo;
 mod doors;
 mod grpc;
 mod hosts;
+mod policies;
 mod refusals;
 mod replay;
 mod rest;

@@ -68,6 +68,7 @@ fn pinned_number(event: &Event) -> u8 {
         Event::ServiceRetired { .. } => 16,
         Event::NodeViewSet { .. } => 17,
         Event::NodeViewRemoved { .. } => 18,
+        Event::PolicyChanged { .. } => 19,
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use foldplane::events::event::{
     ClusterPolicy, DegradedAs, Delivery, DisconnectCause, Endpoint, EndpointAddress, ExitStatus,
-    HealthSource, HostReport, LbPolicy, Lease, Locality, LocalityWeighting, PortRange, PortSpec, Process,
-    Protocol, Readiness, Registration, RemovalCause, ServiceSpec, UnreadyAs, UpdateRejection, Verdict,
+    HealthSource, HostReport, LbPolicy, Lease, Locality, LocalityWeighting, Policy, PortRange, PortSpec,
+    Process, Protocol, Readiness, Registration, RemovalCause, ServiceSpec, UnreadyAs, UpdateRejection,
+    Verdict,
 };
 use foldplane::events::log::{EventLog, LogError, LogReader};
 use foldplane::events::view::{NodeSelector, NodeView};
@@ -40,9 +41,10 @@ pub(crate) fn every_event() -> Vec<Event> {
         Event::HostRemoved { host: worker.key.host.clone() },
         Event::PortBusy { host: worker.key.host, port: 20_017 },
         Event::ServiceDeclared { service: worker.key.service.clone(), spec: service_spec() },
-        Event::ServiceRetired { service: worker.key.service },
+        Event::ServiceRetired { service: worker.key.service.clone() },
         Event::NodeViewSet { name: ViewName::new("edge").unwrap(), view: view() },
         Event::NodeViewRemoved { name: ViewName::new("edge").unwrap() },
+        Event::PolicyChanged { service: Some(worker.key.service), policy: policy() },
     ]
 }
 
@@ -79,6 +81,14 @@ fn registration() -> Registration {
         metadata: BTreeMap::from([("colour".to_owned(), "blue".to_owned())]),
         session: SessionId::new("s-1").unwrap(),
         lease: Lease::Session { disconnect_grace_ms: 250 },
+    }
+}
+
+fn policy() -> Policy {
+    Policy {
+        include: Some("!has(worker.metadata.test)".to_owned()),
+        cluster: None,
+        health: Some("worker.monitors.memory == 'degraded' ? 'UNHEALTHY' : default".to_owned()),
     }
 }
 

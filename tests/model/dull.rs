@@ -79,7 +79,8 @@ pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
             | Event::ServiceDeclared { .. }
             | Event::ServiceRetired { .. }
             | Event::NodeViewSet { .. }
-            | Event::NodeViewRemoved { .. } => {}
+            | Event::NodeViewRemoved { .. }
+            | Event::PolicyChanged { .. } => {}
         }
     }
     lives
@@ -203,6 +204,11 @@ impl Life<'_> {
             _ => None,
         });
         last.unwrap_or(self.registration.weight)
+    }
+
+    /// Whether a policy has a say in its health: not once it drains, and not before it was ready.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self.health(&ClusterPolicy::default()), None | Some(Health::Draining))
     }
 
     /// What is published of it; what was never in does not come in as unhealthy or draining.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use foldplane::command::decide;
 use foldplane::events::{Actor, Envelope, Timestamp, WorkerKey};
+use foldplane::projection::findings::findings;
 use foldplane::projection::{Outcome, Snapshot};
 use foldplane::testing::{Ledger, Step, Wanted, step, worker};
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ use proptest::sample::select;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 
 use crate::dull::{addresses, living};
-use crate::told::{by, by_the_model};
+use crate::told::{by, by_the_model, failures};
 use crate::verdict;
 use crate::versions::Past;
 
@@ -83,6 +84,7 @@ impl Watched {
         let resources = self.real.resources();
         assert_eq!(&by(resources), self.past.last(), "what clients are told, and what they should be told");
         self.past.check(resources);
+        assert_eq!(findings(self.real.state()).count(), failures(&self.events), "hooks that give no answer");
         self.ledger.check(resources);
     }
 

@@ -17,10 +17,12 @@
 mod content;
 mod corpus;
 mod dull;
+mod hooks;
 mod machine;
 mod order;
 mod reach;
 mod replay;
+mod rules;
 mod services;
 mod streams;
 mod told;

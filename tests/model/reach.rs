@@ -51,6 +51,7 @@ fn steps_lead_to_every_event_and_every_refusal() {
             "HostReported",
             "NodeViewRemoved",
             "NodeViewSet",
+            "PolicyChanged",
             "PortBusy",
             "ReplicaStarted",
             "ServiceDeclared",

@@ -8,7 +8,7 @@ use foldplane::testing::{events, play, steps};
 use proptest::prelude::*;
 
 /// Everything that a client could tell apart.
-fn bytes(resources: &Resources) -> Vec<(String, String, Vec<u8>)> {
+pub(crate) fn bytes(resources: &Resources) -> Vec<(String, String, Vec<u8>)> {
     let mut all = Vec::new();
     for type_url in TypeUrl::ALL {
         let set = resources.of(type_url);

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use foldplane::command::{Registering, RejectionCode};
-use foldplane::events::event::ServiceSpec;
+use foldplane::events::event::{Policy, ServiceSpec};
 use foldplane::events::{Envelope, ServiceName};
 
 use crate::dull::{living, spec};
+use crate::rules::policy;
 use crate::verdict::unless;
 
 /// The events of a declaration.
@@ -27,6 +28,18 @@ pub(crate) fn retire(events: &[Envelope], service: &ServiceName) -> Vec<&'static
     let workers = living(events).iter().filter(|life| life.key.service == *service).count();
     let known = spec(events, service).is_some() || workers > 0;
     [vec!["WorkerRemoved"; workers], unless(!known, "ServiceRetired")].concat()
+}
+
+/// The events of a policy.
+pub(crate) fn set_policy(
+    events: &[Envelope],
+    service: Option<&ServiceName>,
+    said: &Policy,
+) -> Result<Vec<&'static str>, RejectionCode> {
+    if said.include.as_deref() == Some("((") {
+        return Err(RejectionCode::InvalidArgument);
+    }
+    Ok(unless(policy(events, service) == *said, "PolicyChanged"))
 }
 
 /// The wish with the numbers that its service is declared to have; nothing where it asks for something else.

@@ -1,6 +1,6 @@
 //! What clients are told, as lines to compare: by the model, and by the real resources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 
@@ -17,7 +17,8 @@ use foldplane::events::{Envelope, PortName, ServiceName};
 use foldplane::projection::resources::{Resource, Resources, TypeUrl};
 use prost::Message;
 
-use crate::dull::{Health, addresses, cluster, declared, lives, locality, spec};
+use crate::dull::{Health, Life, addresses, cluster, declared, lives, living, locality, spec};
+use crate::rules;
 
 /// Every cluster.
 pub(crate) type Told = BTreeMap<String, Cluster>;
@@ -44,38 +45,58 @@ struct Entry {
 /// What clients must be told after these events.
 pub(crate) fn by_the_model(events: &[Envelope]) -> Told {
     let lives = lives(events);
-    let mut clusters: BTreeMap<String, (ServiceName, PortName, Vec<Entry>)> = BTreeMap::new();
-    let mut at = |service: &ServiceName, port: &PortName, entry: Option<Entry>| {
-        let name = cluster(spec(events, service), &lives, service, port);
-        let place = clusters.entry(name).or_insert_with(|| (service.clone(), port.clone(), Vec::new()));
-        place.2.extend(entry);
-    };
+    let mut clusters: BTreeMap<String, (ServiceName, BTreeSet<PortName>, Vec<Entry>)> = BTreeMap::new();
+    let own = |service: &ServiceName, port: &PortName| cluster(spec(events, service), &lives, service, port);
     for service in declared(events) {
-        let ports = spec(events, service).into_iter().flat_map(|spec| &spec.ports);
-        ports.for_each(|port| at(service, &port.name, None));
+        for port in spec(events, service).into_iter().flat_map(|spec| &spec.ports) {
+            clusters
+                .entry(own(service, &port.name))
+                .or_insert_with(|| (service.clone(), BTreeSet::new(), vec![]));
+        }
     }
     for life in lives.iter().filter(|life| life.ended.is_none()) {
-        let registration = life.registration;
-        let policy = spec(events, &life.key.service).map(|spec| spec.cluster).unwrap_or_default();
+        let (registration, service) = (life.registration, &life.key.service);
+        let policy = spec(events, service).map(|spec| spec.cluster).unwrap_or_default();
+        let hooks = rules::hooks(events, service);
         for (endpoint, address) in registration.endpoints.iter().zip(addresses(registration)) {
-            let own = registration.locality.clone();
-            let entry = life.health(&policy).map(|health| Entry {
+            let health = rules::health(&hooks, life, endpoint, life.health(&policy));
+            let entry = health.filter(|_| rules::includes(&hooks, life)).map(|health| Entry {
                 priority: registration.priority,
-                locality: own.unwrap_or_else(|| locality(events, &life.key.host)),
+                locality: stands(events, life),
                 address,
                 health,
                 weight: life.weight().map(NonZeroU32::get),
             });
-            at(&life.key.service, &endpoint.port, entry);
+            let name = rules::cluster(&hooks, life, own(service, &endpoint.port));
+            let place = clusters.entry(name).or_insert_with(|| (service.clone(), BTreeSet::new(), vec![]));
+            place.1.insert(endpoint.port.clone());
+            place.2.extend(entry);
         }
     }
-    let told = |(name, (service, port, entries))| {
-        let spec = spec(events, &service).cloned().unwrap_or_default();
-        let protocol = spec.port(&port).map(|port| port.protocol).unwrap_or_default();
-        let routed = protocol != Protocol::Tcp;
-        (name, Cluster { attributes: attributes(&spec, protocol), routed, endpoints: lines(entries) })
-    };
+    let told =
+        |(name, (service, ports, entries)): (String, (ServiceName, BTreeSet<PortName>, Vec<Entry>))| {
+            let spec = spec(events, &service).cloned().unwrap_or_default();
+            let declared = spec.ports.iter().map(|port| &port.name).find(|port| own(&service, port) == name);
+            let port = declared.or(ports.first()).and_then(|port| spec.port(port));
+            let protocol = port.map(|port| port.protocol).unwrap_or_default();
+            let routed = protocol != Protocol::Tcp;
+            (name, Cluster { attributes: attributes(&spec, protocol), routed, endpoints: lines(entries) })
+        };
     clusters.into_iter().map(told).collect()
+}
+
+/// How many hooks give no answer.
+pub(crate) fn failures(events: &[Envelope]) -> usize {
+    let of_life = |life: &Life<'_>| {
+        let hooks = rules::hooks(events, &life.key.service);
+        life.registration.endpoints.len() * rules::failures(&hooks, life, &stands(events, life))
+    };
+    living(events).iter().map(of_life).sum()
+}
+
+/// Where a worker stands.
+fn stands(events: &[Envelope], life: &Life<'_>) -> Locality {
+    life.registration.locality.clone().unwrap_or_else(|| locality(events, &life.key.host))
 }
 
 fn attributes(spec: &ServiceSpec, protocol: Protocol) -> String {

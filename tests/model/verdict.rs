@@ -96,6 +96,7 @@ fn expected(
         }
         Command::DeclareService { service, spec } => services::declare(events, service, spec)?,
         Command::RetireService { service } => services::retire(events, service),
+        Command::SetPolicy { service, policy } => services::set_policy(events, service.as_ref(), policy)?,
         Command::DrainHost { host, .. } => drain_host(events, host)?,
         Command::RemoveHost { host } => remove_host(events, host),
         Command::SetView { name, view } => unless(views(events).get(name) == Some(&view), "NodeViewSet"),

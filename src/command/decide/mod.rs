@@ -48,6 +48,7 @@ pub fn decide(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Ev
         Command::RemoveHost { host } => host::remove(state, host),
         Command::DeclareService { service, spec } => service::declare(state, service, spec),
         Command::RetireService { service } => Ok(service::retire(state, service)),
+        Command::SetPolicy { service, policy } => service::set_policy(state, service.as_ref(), policy),
         Command::CloseSession { session, cause } => Ok(close_session(state, session, *cause)),
         Command::EndGrace { worker } => Ok(end_grace(state, worker)),
         Command::EndRejoin => Ok(end_rejoin(state)),

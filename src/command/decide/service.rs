@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::{Event, Rejection, State, check, check_drain, reference, unless};
 use crate::command::ports::PORTS_MAX;
 use crate::events::ServiceName;
-use crate::events::event::{ClusterPolicy, RemovalCause, ServiceSpec};
+use crate::events::event::{ClusterPolicy, Policy, RemovalCause, ServiceSpec};
+use crate::projection::hooks::CompiledPolicy;
 use crate::projection::state::ClusterName;
 
 /// The longest time that a connection may take, in milliseconds: a minute, after which no request waits any more.
@@ -37,6 +38,19 @@ pub(super) fn retire(state: &State, service: &ServiceName) -> Vec<Event> {
         cause: RemovalCause::ServiceRetired,
     });
     removed.chain([Event::ServiceRetired { service: service.clone() }]).collect()
+}
+
+/// Takes in what decides over the endpoints of a service, or of all.
+pub(super) fn set_policy(
+    state: &State,
+    service: Option<&ServiceName>,
+    policy: &Policy,
+) -> Result<Vec<Event>, Rejection> {
+    CompiledPolicy::check(policy).map_err(|fault| {
+        Rejection::invalid(fault.to_string(), "docs/policies.md has what hooks can look at")
+    })?;
+    let already = state.policy(service).map_or(policy.is_empty(), |known| known == policy);
+    Ok(unless(already, || Event::PolicyChanged { service: service.cloned(), policy: policy.clone() }))
 }
 
 fn check_ports(service: &ServiceName, spec: &ServiceSpec) -> Result<(), Rejection> {

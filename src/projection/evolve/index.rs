@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::Anomaly;
 use super::publish::{publish, publish_service, withdraw};
-use crate::events::event::{Endpoint, EndpointAddress, HostReport, Registration, ServiceSpec};
+use crate::events::event::{Endpoint, EndpointAddress, HostReport, Policy, Registration, ServiceSpec};
 use crate::events::{Envelope, HostName, ServiceName, WorkerKey};
+use crate::projection::hooks::CompiledPolicy;
 use crate::projection::state::{PortKey, Rest, RestCause, State, Worker};
 
 /// Whether no other worker holds any of these addresses or ports, and none is given twice.
@@ -46,7 +47,7 @@ pub(super) fn update(state: &mut State, key: &WorkerKey, mut worker: Worker) {
 pub(super) fn remove(state: &mut State, key: &WorkerKey, worker: &Worker, envelope: &Envelope) {
     state.workers.remove(key);
     forget_in_session(state, key, worker);
-    withdraw(state, worker);
+    withdraw(state, key, worker);
     for endpoint in &worker.registration.endpoints {
         state.addresses.remove(&endpoint.address);
         if let Some(port) = port_key(key, endpoint) {
@@ -109,6 +110,18 @@ pub(super) fn retire_service(state: &mut State, name: &ServiceName) -> Result<()
     state.services.remove(name);
     publish_service(state, name);
     Ok(())
+}
+
+/// Takes in what decides over the endpoints of a service, or of all; they are decided over anew.
+pub(super) fn change_policy(state: &mut State, service: Option<&ServiceName>, policy: &Policy) {
+    if policy.is_empty() {
+        state.policies.remove(&service.cloned());
+    } else {
+        state.policies.insert(service.cloned(), Arc::new(CompiledPolicy::new(policy.clone())));
+    }
+    let all = || state.services.keys().cloned().collect();
+    let concerned: Vec<ServiceName> = service.map_or_else(all, |service| vec![service.clone()]);
+    concerned.iter().for_each(|service| publish_service(state, service));
 }
 
 fn port_key(key: &WorkerKey, endpoint: &Endpoint) -> Option<PortKey> {

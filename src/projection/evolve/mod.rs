@@ -123,6 +123,7 @@ fn fold(state: &mut State, envelope: &Envelope) -> Result<(), Anomaly> {
         Event::ServiceRetired { service } => index::retire_service(state, service)?,
         Event::NodeViewSet { name, view } => set_view(state, name, view),
         Event::NodeViewRemoved { name } => remove_view(state, name)?,
+        Event::PolicyChanged { service, policy } => index::change_policy(state, service.as_ref(), policy),
     }
     Ok(())
 }

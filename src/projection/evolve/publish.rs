@@ -3,17 +3,18 @@
 //! An offset of a version moves only when what clients are told has changed (xds-rules 2), and it is decided here,
 //! event by event, so that it does not depend on when resources are rendered.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::events::event::{ClusterPolicy, EndpointAddress, Protocol};
 use crate::events::{Offset, PortName, ServiceName, WorkerKey};
-use crate::projection::publication::health;
-use crate::projection::state::{Cluster, ClusterName, Member, Published, State, Worker};
+use crate::projection::hooks::decide;
+use crate::projection::state::{Cluster, ClusterName, HookFailed, Member, Published, State, Worker};
 
 /// Brings the worker's endpoints up to date where they belong, and takes them from where they did.
 pub(super) fn publish(state: &mut State, key: &WorkerKey, worker: &mut Worker) {
-    for left in place(state, key, worker) {
-        sweep(state, &left);
+    for name in place(state, key, worker) {
+        sweep(state, &name);
     }
 }
 
@@ -22,7 +23,7 @@ pub(super) fn publish_service(state: &mut State, service: &ServiceName) {
     let workers: Vec<(WorkerKey, Arc<Worker>)> =
         state.workers_of(service).map(|(key, worker)| (key.clone(), Arc::clone(worker))).collect();
     for (key, mut worker) in workers {
-        // Which clusters it left is not asked: all of the service are looked at below.
+        // Which clusters have other ports now is not asked: all of the service are looked at below.
         place(state, &key, Arc::make_mut(&mut worker));
         state.workers.insert(key, worker);
     }
@@ -32,12 +33,12 @@ pub(super) fn publish_service(state: &mut State, service: &ServiceName) {
     }
     for name in clusters_of(state, service) {
         sweep(state, &name);
-        settle(state, &name);
     }
 }
 
 /// Takes the worker's endpoints out of their clusters.
-pub(super) fn withdraw(state: &mut State, worker: &Worker) {
+pub(super) fn withdraw(state: &mut State, key: &WorkerKey, worker: &Worker) {
+    state.failures.remove(key);
     for (endpoint, name) in worker.registration.endpoints.iter().zip(&worker.clusters) {
         detach(state, name, &endpoint.address);
         sweep(state, name);
@@ -59,44 +60,62 @@ fn clusters_of(state: &State, service: &ServiceName) -> Vec<ClusterName> {
     state.clusters.contains_key(own.as_str()).then_some(own).into_iter().chain(others).collect()
 }
 
-/// Puts every endpoint where it belongs now; gives the clusters that it left.
+/// Puts every endpoint where it belongs now; gives the clusters that it left or that have endpoints of a new port.
 fn place(state: &mut State, key: &WorkerKey, worker: &mut Worker) -> Vec<ClusterName> {
-    let policy = state.policy_of(&key.service);
-    let locality = state.hosts.get(&key.host).map(|host| host.locality()).unwrap_or_default();
-    let registration = &worker.registration;
-    let published = health(worker, &policy).map(|health| Published {
-        priority: registration.priority,
-        locality: registration.locality.clone().unwrap_or(locality),
-        health,
-        weight: worker.weight,
-    });
-    let (mut names, mut left) = (Vec::new(), Vec::new());
+    let at_host = state.hosts.get(&key.host).map(|host| host.locality()).unwrap_or_default();
+    let locality = worker.registration.locality.clone().unwrap_or(at_host);
+    let (mut names, mut touched, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     let mut before = worker.clusters.iter();
-    for endpoint in &registration.endpoints {
-        let name = state.cluster_name(&key.service, &endpoint.port);
+    for endpoint in &worker.registration.endpoints {
+        let decision = decide(state, key, worker, &locality, endpoint);
+        let name = decision.cluster;
         if let Some(before) = before.next().filter(|before| **before != name) {
             detach(state, before, &endpoint.address);
-            left.push(before.clone());
+            touched.push(before.clone());
         }
         found(state, &name, &key.service, &endpoint.port);
-        let member = Member { worker: key.clone(), published: published.clone() };
-        attach(state, &name, &endpoint.address, member);
+        let published = decision.health.map(|health| Published {
+            priority: worker.registration.priority,
+            locality: locality.clone(),
+            health,
+            weight: worker.weight,
+        });
+        let member = Member { worker: key.clone(), port: endpoint.port.clone(), published };
+        if attach(state, &name, &endpoint.address, member) == Joined::AsFirstOfItsPort {
+            touched.push(name.clone());
+        }
+        let failures = decision.failures.into_iter();
+        failed.extend(failures.map(|(hook, failure)| HookFailed {
+            port: endpoint.port.clone(),
+            hook,
+            failure,
+        }));
         names.push(name);
     }
     worker.clusters = names;
-    left
+    note_failures(state, key, failed);
+    touched
 }
 
-/// Makes the cluster, unless it is there.
+fn note_failures(state: &mut State, key: &WorkerKey, failed: Vec<HookFailed>) {
+    if failed.is_empty() {
+        state.failures.remove(key);
+    } else if state.failures.get(key).is_none_or(|known| **known != *failed) {
+        state.failures.insert(key.clone(), failed.into());
+    }
+}
+
+/// Makes the cluster, unless it is there, for endpoints of this port.
 fn found(state: &mut State, name: &ClusterName, service: &ServiceName, port: &PortName) {
     if state.clusters.contains_key(name.as_str()) {
         return;
     }
     let offset = state.offset;
-    let protocol = protocol(state, service, port);
+    let port = declared_port(state, service, name).unwrap_or_else(|| port.clone());
+    let protocol = protocol(state, service, &port);
     let cluster = Cluster {
         service: service.clone(),
-        port: port.clone(),
+        ports: BTreeMap::new(),
         protocol,
         policy: state.policy_of(service),
         changed: offset,
@@ -123,40 +142,60 @@ const fn is_routed(protocol: Protocol) -> bool {
     }
 }
 
-fn attach(state: &mut State, name: &ClusterName, address: &EndpointAddress, member: Member) {
+/// How an endpoint came into a cluster.
+#[derive(PartialEq, Eq)]
+enum Joined {
+    /// The port that decides over the cluster's attributes may be another now.
+    AsFirstOfItsPort,
+    /// Nothing of the kind.
+    AsOneMore,
+}
+
+fn attach(state: &mut State, name: &ClusterName, address: &EndpointAddress, member: Member) -> Joined {
     let offset = state.offset;
-    let Some(shared) = state.clusters.get_mut(name.as_str()) else { return };
+    let Some(shared) = state.clusters.get_mut(name.as_str()) else { return Joined::AsOneMore };
     let before = shared.members.get(address);
     if before == Some(&member) {
-        return;
+        return Joined::AsOneMore;
     }
     let is_news = before.and_then(|member| member.published.as_ref()) != member.published.as_ref();
+    let is_new = before.is_none();
     let cluster = Arc::make_mut(shared);
+    let of_port = cluster.ports.entry(member.port.clone()).or_default();
+    *of_port += u32::from(is_new);
+    let joined = if is_new && *of_port == 1 { Joined::AsFirstOfItsPort } else { Joined::AsOneMore };
     cluster.members.insert(address.clone(), member);
     if is_news {
         cluster.endpoints_changed = offset;
         state.endpoints_changed = offset;
     }
+    joined
 }
 
 fn detach(state: &mut State, name: &ClusterName, address: &EndpointAddress) {
     let offset = state.offset;
     let Some(cluster) = state.clusters.get_mut(name.as_str()).map(Arc::make_mut) else { return };
-    let left = cluster.members.remove(address);
-    if left.is_some_and(|member| member.published.is_some()) {
+    let Some(left) = cluster.members.remove(address) else { return };
+    if left.published.is_some() {
         cluster.endpoints_changed = offset;
         state.endpoints_changed = offset;
     }
+    if let Some(of_port) = cluster.ports.get_mut(&left.port) {
+        *of_port = of_port.saturating_sub(1);
+    }
+    cluster.ports.retain(|_, count| *count > 0);
 }
 
-/// Gives the cluster the attributes that its service has by now.
+/// Gives the cluster the attributes that its service has by now. Where endpoints of several ports are in it, the port
+/// that is declared to be published there counts, or else the first by name.
 fn settle(state: &mut State, name: &ClusterName) {
     let offset = state.offset;
     let Some(cluster) = state.clusters.get(name.as_str()) else { return };
-    let port = declared_port(state, cluster, name).unwrap_or_else(|| cluster.port.clone());
-    let policy = state.policy_of(&cluster.service);
-    let protocol = protocol(state, &cluster.service, &port);
-    let mut next = Cluster { port, protocol, policy, ..cluster.as_ref().clone() };
+    let service = &cluster.service;
+    let port = declared_port(state, service, name).or_else(|| cluster.ports.keys().next().cloned());
+    let policy = state.policy_of(service);
+    let protocol = port.map_or(cluster.protocol, |port| protocol(state, service, &port));
+    let mut next = Cluster { protocol, policy, ..cluster.as_ref().clone() };
     if attributes(&next) != attributes(cluster) {
         next.changed = offset;
         state.clusters_changed = offset;
@@ -177,16 +216,16 @@ fn attributes(cluster: &Cluster) -> impl PartialEq + use<> {
 }
 
 /// The declared port whose own cluster this is.
-fn declared_port(state: &State, cluster: &Cluster, name: &ClusterName) -> Option<PortName> {
-    let ports = declared_ports(state, &cluster.service);
-    ports.into_iter().find(|port| state.cluster_name(&cluster.service, port) == *name)
+fn declared_port(state: &State, service: &ServiceName, name: &ClusterName) -> Option<PortName> {
+    let ports = declared_ports(state, service);
+    ports.into_iter().find(|port| state.cluster_name(service, port) == *name)
 }
 
-/// Ends a cluster that nobody is in any more, and that is not declared.
+/// Ends a cluster that nobody is in any more, and that is not declared; another gets the attributes that it has left.
 fn sweep(state: &mut State, name: &ClusterName) {
     let Some(cluster) = state.clusters.get(name.as_str()) else { return };
-    if !cluster.members.is_empty() || declared_port(state, cluster, name).is_some() {
-        return;
+    if !cluster.members.is_empty() || declared_port(state, &cluster.service, name).is_some() {
+        return settle(state, name);
     }
     let offset: Offset = state.offset;
     if cluster.routed.is_some() {

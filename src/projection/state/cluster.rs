@@ -1,5 +1,6 @@
 //! What is published under one cluster name.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU32;
 
@@ -7,8 +8,13 @@ use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
 use crate::events::event::{ClusterPolicy, EndpointAddress, Locality, Protocol};
+use crate::events::id::NAME_BYTES_MAX;
 use crate::events::{Offset, PortName, ServiceName, WorkerKey};
 use crate::projection::HealthStatus;
+use crate::projection::hooks::HookFailure;
+
+/// How much of a name that is no good a failure shows: a line.
+const SHOWN_CHARS_MAX: usize = 60;
 
 /// The name of a cluster and of its load assignment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,6 +32,20 @@ impl ClusterName {
     #[must_use]
     pub fn of_port(service: &ServiceName, port: &PortName) -> Self {
         Self(format!("{service}:{port}"))
+    }
+
+    /// The cluster of a service that a hook names: the service's own, or one whose name begins with it and a colon,
+    /// so that no service ever has an endpoint in another's cluster.
+    pub(crate) fn within(service: &ServiceName, name: String) -> Result<Self, HookFailure> {
+        let rest = name.strip_prefix(service.as_str()).unwrap_or(":");
+        let is_label = |label: &str| PortName::new(label).is_ok();
+        let fits =
+            rest.is_empty() || rest.strip_prefix(':').is_some_and(|rest| rest.split(':').all(is_label));
+        if fits && name.len() <= NAME_BYTES_MAX {
+            return Ok(Self(name));
+        }
+        let shown: String = name.escape_debug().take(SHOWN_CHARS_MAX).collect();
+        Err(HookFailure(format!("\"{shown}\" is not {service} or {service}: with names of ports behind it")))
     }
 
     /// What sorts before the clusters of a service's other ports, for range queries.
@@ -58,8 +78,8 @@ impl fmt::Display for ClusterName {
 pub struct Cluster {
     /// Which service.
     pub service: ServiceName,
-    /// Which of its ports.
-    pub port: PortName,
+    /// The ports whose endpoints are in it, with how many of each.
+    pub ports: BTreeMap<PortName, u32>,
     /// What is spoken there.
     pub protocol: Protocol,
     /// How clients are to use it.
@@ -79,6 +99,8 @@ pub struct Cluster {
 pub struct Member {
     /// Whose it is.
     pub worker: WorkerKey,
+    /// Which of the worker's ports it is.
+    pub port: PortName,
     /// What clients are told of it, if anything.
     pub published: Option<Published>,
 }

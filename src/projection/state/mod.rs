@@ -15,7 +15,8 @@ pub use host::{Host, PortKey, Rest, RestCause};
 pub use service::Service;
 pub use worker::{Link, Opinion, Phase, Served, Worker};
 
-use crate::events::event::{ClusterPolicy, EndpointAddress, UpdateRejection};
+use super::hooks::{Around, CompiledPolicy, Hook, HookFailure, Hooks};
+use crate::events::event::{ClusterPolicy, Endpoint, EndpointAddress, Policy, UpdateRejection};
 use crate::events::view::NodeView;
 use crate::events::{
     Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, ViewName, WorkerKey, WorkerRef,
@@ -44,6 +45,20 @@ pub struct State {
     pub(super) views_changed: Offset,
     pub(super) rejections: OrdMap<RejectionKey, UpdateRejection>,
     pub(super) anomalies: u64,
+    pub(super) policies: OrdMap<Option<ServiceName>, Arc<CompiledPolicy>>,
+    pub(super) failures: OrdMap<WorkerKey, Arc<[HookFailed]>>,
+    pub(super) around: Around,
+}
+
+/// A hook that gave no answer for an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookFailed {
+    /// Which of the worker's ports.
+    pub port: PortName,
+    /// Which hook.
+    pub hook: Hook,
+    /// Why.
+    pub failure: HookFailure,
 }
 
 /// The copy of the control plane that last opened the log.
@@ -67,6 +82,45 @@ pub struct RejectionKey {
 }
 
 impl State {
+    /// A state at the beginning of a log that is folded with these hooks.
+    #[must_use]
+    pub fn with_hooks(hooks: Arc<dyn Hooks>) -> Self {
+        let around = Around { name: hooks.name().to_owned(), hooks: Some(hooks) };
+        Self { around, ..Self::default() }
+    }
+
+    /// The name of the hooks that it was folded with; empty without any.
+    #[must_use]
+    pub fn hooks_name(&self) -> &str {
+        &self.around.name
+    }
+
+    /// The policy of a service, or the one for all.
+    #[must_use]
+    pub fn policy(&self, service: Option<&ServiceName>) -> Option<&Policy> {
+        self.policies.get(&service.cloned()).map(|compiled| compiled.source())
+    }
+
+    /// Every policy; the one for all has no service.
+    pub fn policies(&self) -> impl Iterator<Item = (Option<&ServiceName>, &Policy)> {
+        self.policies.iter().map(|(service, compiled)| (service.as_ref(), compiled.source()))
+    }
+
+    /// Which hooks gave no answer for which workers.
+    #[must_use]
+    pub const fn failures(&self) -> &OrdMap<WorkerKey, Arc<[HookFailed]>> {
+        &self.failures
+    }
+
+    /// What is published of an endpoint of a live worker, and in which cluster.
+    #[must_use]
+    pub fn member(&self, worker: &Worker, endpoint: &Endpoint) -> Option<(&ClusterName, &Member)> {
+        let endpoints = worker.registration.endpoints.iter();
+        let (_, name) = endpoints.zip(&worker.clusters).find(|(known, _)| *known == endpoint)?;
+        let (name, cluster) = self.clusters.get_key_value(name)?;
+        Some((name, cluster.members.get(&endpoint.address)?))
+    }
+
     /// The last event that was folded.
     #[must_use]
     pub const fn offset(&self) -> Offset {

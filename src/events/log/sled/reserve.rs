@@ -121,6 +121,7 @@ pub fn relieves(event: &Event) -> bool {
         | Event::ServiceDeclared { .. }
         | Event::NodeViewSet { .. }
         | Event::NodeViewRemoved { .. }
+        | Event::PolicyChanged { .. }
         | Event::UpdateRejected { .. } => false,
     }
 }
