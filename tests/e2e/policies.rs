@@ -108,6 +108,24 @@ async fn an_include_hook_takes_endpoints_away_and_gives_them_back() {
     envoy::hosts_become(&proxy, "web", &both).await;
 }
 
+// Netflix/eureka#802, Netflix/eureka#955 (F25)
+#[tokio::test]
+async fn f25_what_an_operator_took_out_comes_back_as_it_is_by_now() {
+    let plane = Plane::start().await;
+    let worker = Place::register(&plane, "web", "w1", json!({})).await;
+    set(&plane, "web", &json!({"include": "worker.id != 'w1'"})).await;
+    let ready = async || {
+        let endpoints = plane.get("/v1/endpoints?service=web&ready=true").await;
+        endpoints["items"].as_array().unwrap().len()
+    };
+    assert_eq!(ready().await, 0);
+    worker.say(&plane, "unready", &[]).await;
+    worker.say(&plane, "ready", &[]).await;
+    assert_eq!(ready().await, 0, "the worker does not undo what the operator said");
+    send(&plane, reqwest::Method::DELETE, "/v1/services/web/policy", &json!({})).await;
+    assert_eq!(ready().await, 1, "and need not register again");
+}
+
 #[tokio::test]
 async fn a_health_hook_turns_an_endpoint_unhealthy_by_its_monitors_and_back() {
     let World { proxy, plane } = World::start().await;

@@ -41,6 +41,25 @@ async fn workers_get_the_ports_that_their_service_declares() {
     assert_eq!(register(&plane, "free", "a", json!([{"name": "anything", "number": 9903}])).await.0, 201);
 }
 
+// moby/moby#4628 (F35)
+#[tokio::test]
+async fn f35_ports_and_declarations_outlive_a_crash() {
+    let mut plane = Plane::start().await;
+    let spec = json!({"ports": [{"name": "http"}, {"name": "admin", "number": 9901}]});
+    assert_eq!(put(&plane, "/v1/services/web", &spec).await.0, 200);
+    let ports = json!([{"name": "http"}, {"name": "admin"}]);
+    let (_, first) = register(&plane, "web", "a", ports.clone()).await;
+    plane.kill().await;
+    plane.restart().await;
+    let (status, other) = register(&plane, "web", "b", json!([{"name": "http"}])).await;
+    assert_eq!(status, 201, "{other}");
+    assert_ne!(other["ports"]["http"], first["ports"]["http"]);
+    let (status, taken) = register(&plane, "web", "b", ports.clone()).await;
+    assert_eq!((status, &taken["code"]), (409, &json!("port_taken")));
+    let (_, again) = register(&plane, "web", "a", ports).await;
+    assert_eq!(again["ports"], first["ports"], "who asks again gets what it has");
+}
+
 #[tokio::test]
 async fn a_service_is_declared_and_retired_from_the_command_line() {
     let plane = Plane::start().await;

@@ -20,6 +20,7 @@ mod dull;
 mod hooks;
 mod machine;
 mod order;
+mod published;
 mod reach;
 mod replay;
 mod rules;
