@@ -18,7 +18,11 @@
 #[path = "../model/dull.rs"]
 mod dull;
 mod kept;
+#[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
+#[path = "../model/rules.rs"]
+mod rules;
 mod simulator;
+#[allow(dead_code, reason = "the model has more to say than is asked here")]
 #[path = "../model/told.rs"]
 mod told;
 
