@@ -3,9 +3,11 @@
 //! A connection is served by `serve_connection` whatever it runs over, which is where encryption goes in.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -66,6 +68,40 @@ impl Default for Limits {
     }
 }
 
+/// How a connection ended, for whoever was served on it: known before its streams end. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Ending(Arc<AtomicBool>);
+
+impl Ending {
+    /// Whether the peer fell silent or was out of reach. It neither closed the connection nor reset it, and may well live.
+    #[must_use]
+    pub fn is_silence(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn note(&self, fault: &(dyn Error + 'static)) {
+        if is_silence(fault) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// A ping without an answer, or what the network says of a peer that it cannot find.
+fn is_silence(fault: &(dyn Error + 'static)) -> bool {
+    let of_kernel = |fault: &io::Error| {
+        matches!(
+            fault.kind(),
+            io::ErrorKind::TimedOut
+                | io::ErrorKind::HostUnreachable
+                | io::ErrorKind::NetworkUnreachable
+                | io::ErrorKind::NetworkDown
+        )
+    };
+    fault.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_timeout)
+        || fault.downcast_ref::<io::Error>().is_some_and(of_kernel)
+        || fault.source().is_some_and(is_silence)
+}
+
 /// Binds `address`, ready for many connections at once. To be called within a tokio runtime.
 ///
 /// # Errors
@@ -81,7 +117,7 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Serves `router` on `listener` until `shutdown`, then lets connections end and closes what is left after
 /// [`Limits::drain`]. Handlers find the peer's address as [`ConnectInfo`], and in the request's extensions a
-/// [`CancellationToken`] that closes the connection.
+/// [`CancellationToken`] that closes the connection, and its [`Ending`].
 pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken, limits: Limits) {
     let room = Arc::new(Semaphore::new(limits.connections_max));
     let mut connections = JoinSet::new();
@@ -159,10 +195,12 @@ async fn serve_connection<IO>(
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let close = CancellationToken::new();
-    let closer = close.clone();
+    let (closer, ending) = (close.clone(), Ending::default());
+    let of_requests = ending.clone();
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
         request.extensions_mut().insert(closer.clone());
+        request.extensions_mut().insert(of_requests.clone());
         let router = router.clone();
         async move { Ok::<_, Infallible>(router.oneshot(request.map(Body::new)).await.unwrap_or_else(never)) }
     });
@@ -177,6 +215,8 @@ async fn serve_connection<IO>(
         }
     };
     if let Err(error) = result {
+        // Before the connection is dropped, by which its streams learn of it.
+        ending.note(error.as_ref());
         // A peer that resets or breaks off is everyday life.
         tracing::debug!(%peer, %error, "a connection ended with an error");
     }

@@ -2,15 +2,18 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a shell: it talks to sockets")]
 
 mod events;
+pub mod findings;
 mod health;
 pub mod hosts;
 mod lists;
+mod metrics;
 mod min_offset;
 pub mod node_views;
 pub mod obey;
 pub mod policies;
 pub mod proxies;
 pub mod services;
+pub mod status;
 pub mod views;
 pub mod wait;
 
@@ -40,6 +43,8 @@ pub fn router(sources: Sources) -> Router {
         .route("/readyz", get(health::readyz))
         .route("/v1/services", get(services::list))
         .route("/v1/services/{service}", get(services::get).put(services::declare).delete(services::retire))
+        .route("/metrics", get(metrics::metrics))
+        .route("/v1/status", get(status::status))
         .route("/v1/workers", get(lists::workers))
         .route("/v1/endpoints", get(lists::endpoints))
         .route("/v1/proxies", get(lists::proxies))

@@ -186,7 +186,12 @@ fn verdict_view((source, opinion): (&HealthSource, &Opinion)) -> VerdictView {
     }
 }
 
-fn condition(worker: &Worker) -> (&'static str, Option<String>) {
+/// Every state of a worker, as [`WorkerView::state`] names it.
+pub(super) const CONDITIONS: [&str; 6] =
+    ["registered", "ready", "unready", "draining", "disconnected", "awaiting_rejoin"];
+
+/// The state of a worker, and why.
+pub(super) fn condition(worker: &Worker) -> (&'static str, Option<String>) {
     match (&worker.phase, &worker.link) {
         (Phase::Draining { reason, .. }, _) => ("draining", Some(reason.clone())),
         (_, Link::Disconnected { .. }) => ("disconnected", None),

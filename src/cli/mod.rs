@@ -20,6 +20,7 @@ mod run;
 mod serve;
 mod service;
 mod source;
+mod status;
 mod view;
 mod wait;
 mod watch;
@@ -73,6 +74,7 @@ enum Command {
     View(view::ViewCommand),
     Wait(wait::Wait),
     Watch(watch::Watch),
+    Status(status::Status),
 }
 
 /// Runs the program with the process's arguments.
@@ -95,6 +97,7 @@ pub fn main() -> ExitCode {
         Command::View(view) => view.run(),
         Command::Wait(wait) => wait.run(),
         Command::Watch(watch) => watch.run(),
+        Command::Status(status) => status.run(),
     };
     match done {
         Ok(()) => Exit::Done.into(),

@@ -6,12 +6,12 @@ mod decide;
 mod ports;
 mod rejection;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 
 pub use check::{ip_literal, port_number, port_range, weight};
-pub use decide::{REJOINS_MISSED_MAX, decide};
+pub use decide::{CROWD_HOSTS_MIN, CROWD_LEASES_MIN, HOLD_MS_MAX, REJOINS_MISSED_MAX, decide};
 pub use rejection::{Rejection, RejectionCode};
 
 use crate::events::event::{
@@ -19,7 +19,9 @@ use crate::events::event::{
     ServiceSpec, UpdateRejection, Verdict,
 };
 use crate::events::view::NodeView;
-use crate::events::{HostName, PortName, ReplicaId, ServiceName, SessionId, ViewName, WorkerKey, WorkerRef};
+use crate::events::{
+    HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, ViewName, WorkerKey, WorkerRef,
+};
 
 /// A wish.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,10 +54,26 @@ pub enum Command {
         /// Which registration.
         worker: WorkerRef,
     },
-    /// A lease was not renewed in time.
-    ExpireLease {
-        /// Which registration.
-        worker: WorkerRef,
+    /// The time of these is over, as far as nobody hears from them.
+    ExpireSilent {
+        /// Whose time is over.
+        overdue: BTreeSet<WorkerRef>,
+        /// Who has said nothing for longer than usual, though their time is not over.
+        quiet: BTreeSet<WorkerRef>,
+    },
+    /// Expiry is held because a crowd is silent: it may be heard again.
+    ReviewHold {
+        /// Which hold: where it began.
+        since: Offset,
+        /// Who has said nothing for longer than usual.
+        quiet: BTreeSet<WorkerRef>,
+    },
+    /// Expiry has been held for as long as it may be.
+    EndHold {
+        /// Which hold: where it began.
+        since: Offset,
+        /// Whose time is over.
+        overdue: BTreeSet<WorkerRef>,
     },
     /// A worker can serve.
     Ready {
@@ -155,8 +173,6 @@ pub enum Command {
         /// Which registration.
         worker: WorkerRef,
     },
-    /// The time to come back after our start is over for everybody who did not.
-    EndRejoin,
     /// A group of nodes is to see these services.
     SetView {
         /// Which view.

@@ -7,6 +7,9 @@
 )]
 
 mod batch;
+#[cfg(test)]
+mod lease_tests;
+mod leases;
 mod open;
 mod saver;
 #[cfg(test)]

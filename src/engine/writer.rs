@@ -11,7 +11,7 @@ use super::timers::subject;
 use super::{Accepted, Batch, Request, Settings, Storage, SubmitError, Timers};
 use crate::command::Command;
 use crate::events::log::{EventLog, LogError};
-use crate::events::{Actor, Envelope, Offset, Timestamp};
+use crate::events::{Actor, Envelope, Event, Offset, Timestamp};
 use crate::projection::Snapshot;
 use crate::projection::resources::Resources;
 
@@ -38,7 +38,6 @@ pub struct Writer {
     outlets: Outlets,
     timers: Timers,
     owed: Owed,
-    settings: Settings,
     wall_clock: fn() -> Timestamp,
     started: Instant,
 }
@@ -80,10 +79,9 @@ impl Writer {
         settings: Settings,
         wall_clock: fn() -> Timestamp,
     ) -> Self {
-        let mut timers = Timers::default();
-        timers.resume(0, outlets.snapshots.borrow().state());
+        let timers = Timers::resume(settings, wall_clock(), outlets.snapshots.borrow().state());
         let (owed, started) = (Owed::default(), Instant::now());
-        Self { log: Some(log), queue, doors, outlets, timers, owed, settings, wall_clock, started }
+        Self { log: Some(log), queue, doors, outlets, timers, owed, wall_clock, started }
     }
 
     /// Works until `shutdown` is asked for or every handle is gone, then closes the log. What was taken from the
@@ -98,8 +96,8 @@ impl Writer {
                 () = shutdown.cancelled() => break,
                 () = self.doors.cancelled(), if awaiting_doors => {
                     awaiting_doors = false;
-                    let at_ms = self.now_ms().saturating_add(self.settings.rejoin_grace_ms);
-                    self.timers.schedule(at_ms, Command::EndRejoin);
+                    let (now_ms, snapshot) = (self.now_ms(), self.snapshot());
+                    self.timers.doors_are_open(now_ms, snapshot.state());
                 }
                 received = self.queue.recv_many(&mut requests, BATCH_COMMANDS_MAX) => {
                     if received == 0 {
@@ -111,7 +109,8 @@ impl Writer {
             self.hear_renewals(&requests);
             // What waits still may be a renewal: nothing is due before it is read.
             if requests.len() < BATCH_COMMANDS_MAX {
-                requests.extend(self.timers.take_due(self.now_ms()).into_iter().map(own));
+                let (now_ms, snapshot) = (self.now_ms(), self.snapshot());
+                requests.extend(self.timers.take_due(now_ms, snapshot.state()).into_iter().map(own));
             }
             let retry = self.owed.take_due();
             let is_retry = retry.is_some();
@@ -130,9 +129,12 @@ impl Writer {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
+    fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.outlets.snapshots.borrow())
+    }
+
     fn hear_renewals(&mut self, requests: &[Request]) {
-        let now_ms = self.now_ms();
-        let snapshot = Arc::clone(&self.outlets.snapshots.borrow());
+        let (now_ms, snapshot) = (self.now_ms(), self.snapshot());
         for request in requests {
             if let Command::Renew { worker } = &request.command {
                 self.timers.renew(now_ms, worker, snapshot.state());
@@ -160,7 +162,7 @@ impl Writer {
 
     /// Decides, appends, publishes and answers. A batch of several that a full disk refused comes back.
     async fn try_together(&mut self, requests: Vec<Request>) -> Result<(), Vec<Decided>> {
-        let base = Arc::clone(&self.outlets.snapshots.borrow());
+        let base = self.snapshot();
         let mut batch = Batch::new(base.state().clone(), (self.wall_clock)());
         let decided: Vec<Decided> =
             requests.into_iter().map(|request| decide_one(&mut batch, request)).collect();
@@ -209,6 +211,7 @@ impl Writer {
             let snapshot = Arc::new(base.advance(state));
             let now_ms = self.now_ms();
             for envelope in &events {
+                say_of_expiry(&envelope.event);
                 self.timers.observe(now_ms, envelope, snapshot.state());
             }
             self.outlets.resources.send_replace(Arc::clone(snapshot.resources()));
@@ -216,7 +219,7 @@ impl Writer {
             // No follower is no fault.
             let _followers = self.outlets.events.send(events.into());
         }
-        let snapshot = Arc::clone(&self.outlets.snapshots.borrow());
+        let snapshot = self.snapshot();
         for Decided { request, verdict } in decided {
             let result = verdict.map(|offset| Accepted { offset, snapshot: Arc::clone(&snapshot) });
             match (request.answer, result) {
@@ -235,12 +238,14 @@ impl Writer {
         tracing::error!(reason, "the log cannot be written; reads and xDS go on from memory");
         self.outlets.storage.send_replace(Storage::Unavailable { reason: reason.to_owned() });
         self.owed.retry_at = Some(Instant::now() + RETRY_AFTER);
+        let now_ms = self.now_ms();
         for Decided { request, .. } in decided {
             match request.answer {
                 Some(answer) => {
                     let unavailable = SubmitError::StorageUnavailable { reason: reason.to_owned() };
                     drop(answer.send(Err(unavailable)));
                 }
+                None if self.timers.takes_back(now_ms, &request.command) => {}
                 None => self.owed.requests.push(request),
             }
         }
@@ -286,6 +291,16 @@ fn decide_one(batch: &mut Batch, request: Request) -> Decided {
         .push(&request.command, &request.actor, request.correlation.as_ref())
         .map_err(SubmitError::Rejected);
     Decided { request, verdict }
+}
+
+/// What keeps endpoints that may be dead is said where people look first.
+fn say_of_expiry(event: &Event) {
+    if let Event::ExpiryHeld { reason, until } = event {
+        tracing::warn!(reason, %until, "nobody expires for now: a crowd fell silent at once");
+    }
+    if let Event::ExpiryReleased { reason } = event {
+        tracing::info!(reason, "silent workers expire again");
+    }
 }
 
 /// A command of our own clock.

@@ -178,7 +178,7 @@ where
     }
 }
 
-fn started_with<F>(append: F) -> Handle
+pub(super) fn started_with<F>(append: F) -> Handle
 where
     F: Fn(&mut MemoryLog, &[Envelope]) -> Result<(), LogError> + Send + Sync + 'static,
 {

@@ -43,6 +43,8 @@ impl fmt::Display for Event {
             Self::NodeViewRemoved { name } => write!(f, " {name}"),
             Self::PolicyChanged { service: Some(service), policy } => write!(f, " {service} {policy}"),
             Self::PolicyChanged { service: None, policy } => write!(f, " for all {policy}"),
+            Self::ExpiryHeld { reason, until } => write!(f, " until {until} {reason:?}"),
+            Self::ExpiryReleased { reason } => write!(f, " {reason:?}"),
             Self::UpdateRejected { rejection } => write!(
                 f,
                 " {:?} {} {} {:?}",

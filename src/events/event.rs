@@ -17,7 +17,7 @@ pub use super::service::{
     UnreadyAs,
 };
 use super::view::NodeView;
-use super::{HostName, ReplicaId, ServiceName, SessionId, ViewName, WorkerKey, WorkerRef};
+use super::{HostName, ReplicaId, ServiceName, SessionId, Timestamp, ViewName, WorkerKey, WorkerRef};
 
 /// A fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,6 +158,19 @@ pub enum Event {
         /// What decides from now on; empty is what always decides.
         policy: Policy,
     },
+    /// So many leases are silent at once that the fault is more likely in the network or here: none expires until this is
+    /// released.
+    ExpiryHeld {
+        /// How many, of how many.
+        reason: String,
+        /// When it ends at the latest, for people.
+        until: Timestamp,
+    },
+    /// Leases expire again.
+    ExpiryReleased {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Event {
@@ -185,6 +198,8 @@ impl Event {
             Self::NodeViewSet { .. } => "NodeViewSet",
             Self::NodeViewRemoved { .. } => "NodeViewRemoved",
             Self::PolicyChanged { .. } => "PolicyChanged",
+            Self::ExpiryHeld { .. } => "ExpiryHeld",
+            Self::ExpiryReleased { .. } => "ExpiryReleased",
         }
     }
 
@@ -210,7 +225,9 @@ impl Event {
             | Self::HostRemoved { .. }
             | Self::PortBusy { .. }
             | Self::NodeViewSet { .. }
-            | Self::NodeViewRemoved { .. } => self.worker().map(|key| &key.service),
+            | Self::NodeViewRemoved { .. }
+            | Self::ExpiryHeld { .. }
+            | Self::ExpiryReleased { .. } => self.worker().map(|key| &key.service),
         }
     }
 
@@ -237,7 +254,9 @@ impl Event {
             | Self::ServiceRetired { .. }
             | Self::NodeViewSet { .. }
             | Self::NodeViewRemoved { .. }
-            | Self::PolicyChanged { .. } => None,
+            | Self::PolicyChanged { .. }
+            | Self::ExpiryHeld { .. }
+            | Self::ExpiryReleased { .. } => None,
         }
     }
 }

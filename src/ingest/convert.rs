@@ -56,7 +56,9 @@ pub(super) fn subject(command: &Command) -> Option<WorkerKey> {
         Command::StartReplica { .. }
         | Command::ReportHost { .. }
         | Command::Renew { .. }
-        | Command::ExpireLease { .. }
+        | Command::ExpireSilent { .. }
+        | Command::ReviewHold { .. }
+        | Command::EndHold { .. }
         | Command::Ready { .. }
         | Command::Unready { .. }
         | Command::Drain { .. }
@@ -71,7 +73,6 @@ pub(super) fn subject(command: &Command) -> Option<WorkerKey> {
         | Command::SetPolicy { .. }
         | Command::CloseSession { .. }
         | Command::EndGrace { .. }
-        | Command::EndRejoin
         | Command::SetView { .. }
         | Command::RemoveView { .. }
         | Command::RecordRejection { .. } => None,

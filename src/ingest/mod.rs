@@ -18,6 +18,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::engine::Handle;
 use crate::events::Actor;
+use crate::listen::Ending;
 use crate::proto::workers_server::{Workers, WorkersServer};
 use crate::proto::{AttachRequest, AttachResponse};
 use orders::Orders;
@@ -76,6 +77,7 @@ impl Workers for Ingest {
         request: Request<Streaming<AttachRequest>>,
     ) -> Result<Response<Self::AttachStream>, Status> {
         let actor = Actor::Anonymous { peer: peer(&request) };
+        let ending = request.extensions().get::<Ending>().cloned().unwrap_or_default();
         let (responses, stream) = mpsc::channel(RESPONSES_MAX);
         let session = Session {
             id: new_session_id(),
@@ -83,6 +85,7 @@ impl Workers for Ingest {
             handle: self.handle.clone(),
             orders: Arc::clone(&self.orders),
             responses,
+            ending,
         };
         self.sessions.spawn(session.run(request.into_inner(), self.shutdown.clone()));
         Ok(Response::new(ReceiverStream::new(stream)))

@@ -114,7 +114,9 @@ fn obey(orders: &Orders, event: &Event) {
         | Event::ServiceRetired { .. }
         | Event::NodeViewSet { .. }
         | Event::NodeViewRemoved { .. }
-        | Event::PolicyChanged { .. } => {}
+        | Event::PolicyChanged { .. }
+        | Event::ExpiryHeld { .. }
+        | Event::ExpiryReleased { .. } => {}
     }
 }
 

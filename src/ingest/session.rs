@@ -16,6 +16,7 @@ use crate::command::Command;
 use crate::engine::{Handle, SubmitError};
 use crate::events::event::{DisconnectCause, RemovalCause};
 use crate::events::{Actor, SessionId, WorkerRef};
+use crate::listen::Ending;
 use crate::proto::{AttachRequest, AttachResponse, attach_response};
 
 /// How many requests of one session may be on their way at once. A supervisor that registers hundreds of workers
@@ -29,6 +30,8 @@ pub(super) struct Session {
     pub(super) handle: Handle,
     pub(super) orders: Arc<Orders>,
     pub(super) responses: mpsc::Sender<Result<AttachResponse, Status>>,
+    /// How its connection ended, once it did.
+    pub(super) ending: Ending,
 }
 
 /// What a session heard next.
@@ -74,7 +77,8 @@ impl Session {
             }
         }
         self.orders.remove(&workers, &self.responses);
-        let closed = Command::CloseSession { session: self.id, cause: DisconnectCause::Closed };
+        let cause = if self.ending.is_silence() { DisconnectCause::Silent } else { DisconnectCause::Closed };
+        let closed = Command::CloseSession { session: self.id, cause };
         self.handle.notify(self.actor, closed).await;
     }
 

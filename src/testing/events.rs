@@ -62,7 +62,9 @@ fn reference_of(event: &mut Event) -> Option<&mut WorkerRef> {
         | Event::ServiceRetired { .. }
         | Event::NodeViewSet { .. }
         | Event::NodeViewRemoved { .. }
-        | Event::PolicyChanged { .. } => None,
+        | Event::PolicyChanged { .. }
+        | Event::ExpiryHeld { .. }
+        | Event::ExpiryReleased { .. } => None,
     }
 }
 
@@ -105,6 +107,8 @@ fn event() -> impl Strategy<Value = Event> {
         1 => view_name().prop_map(|name| Event::NodeViewRemoved { name }),
         2 => (weighted(0.7, service()), rules())
             .prop_map(|(service, policy)| Event::PolicyChanged { service, policy }),
+        1 => Just(Event::ExpiryHeld { reason: String::new(), until: Timestamp::from_millis(1) }),
+        1 => Just(Event::ExpiryReleased { reason: String::new() }),
     ]
 }
 

@@ -31,5 +31,5 @@ pub use events::events;
 pub use ledger::Ledger;
 pub use names::{host, port, service, session, view_name, worker};
 pub use proxy::Proxy;
-pub use steps::{Aim, Step, Wanted, step, steps};
+pub use steps::{Aim, Step, Wanted, crowd, step, steps};
 pub use world::{World, play};

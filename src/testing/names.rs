@@ -9,14 +9,18 @@ fn known<T>(name: Result<T, crate::events::InvalidName>) -> T {
     name.expect("the names of the small world are valid")
 }
 
+const SERVICES: [&str; 2] = ["pay", "web"];
+const HOSTS: [&str; 3] = ["h1", "h2", "h3"];
+const IDS: [&str; 2] = ["1", "2"];
+
 /// One of two services.
 pub fn service() -> impl Strategy<Value = ServiceName> {
-    select(&["pay", "web"][..]).prop_map(|text| known(ServiceName::new(text)))
+    select(&SERVICES[..]).prop_map(|text| known(ServiceName::new(text)))
 }
 
 /// One of three hosts.
 pub fn host() -> impl Strategy<Value = HostName> {
-    select(&["h1", "h2", "h3"][..]).prop_map(|text| known(HostName::new(text)))
+    select(&HOSTS[..]).prop_map(|text| known(HostName::new(text)))
 }
 
 /// One of three port names.
@@ -36,6 +40,18 @@ pub fn view_name() -> impl Strategy<Value = ViewName> {
 
 /// One of twelve workers: two ids on each host, for each service.
 pub fn worker() -> impl Strategy<Value = WorkerKey> {
-    let id = select(&["1", "2"][..]).prop_map(|text| known(WorkerId::new(text)));
+    let id = select(&IDS[..]).prop_map(|text| known(WorkerId::new(text)));
     (service(), host(), id).prop_map(|(service, host, id)| WorkerKey { service, host, id })
+}
+
+/// All twelve.
+pub(super) fn every_worker() -> Vec<WorkerKey> {
+    let key = |service, host, id| WorkerKey {
+        service: known(ServiceName::new(service)),
+        host: known(HostName::new(host)),
+        id: known(WorkerId::new(id)),
+    };
+    let ids = |service, host| IDS.into_iter().map(move |id| key(service, host, id));
+    let hosts = |service| HOSTS.into_iter().flat_map(move |host| ids(service, host));
+    SERVICES.into_iter().flat_map(hosts).collect()
 }

@@ -10,7 +10,7 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use super::names::{host, service, session, view_name, worker};
+use super::names::{every_worker, host, service, session, view_name, worker};
 use super::parts::{
     busy_port, disconnect_cause, health_source, lease, locality, node_view, readiness, reason, rejection,
     removal_cause, report, rules, spec, verdict,
@@ -23,6 +23,7 @@ use crate::events::view::NodeView;
 use crate::events::{
     Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, ViewName, WorkerKey, WorkerRef,
 };
+use crate::projection::state::State;
 
 /// Why whatever is emptied is emptied.
 const REASON: &str = "deploy";
@@ -36,13 +37,22 @@ pub struct Step {
     pub wanted: Wanted,
 }
 
-/// Which registration of a worker a wish means.
+/// Which registration of a worker, or which hold of expiry, a wish means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// The one that lives.
     Live,
     /// One that is over, or never was.
     Old,
+}
+
+impl Aim {
+    fn at(self, newest: Offset) -> Offset {
+        match self {
+            Self::Live => newest,
+            Self::Old => Offset::new(newest.get().saturating_sub(1)),
+        }
+    }
 }
 
 /// A [`Command`] without generations.
@@ -54,7 +64,6 @@ pub enum Wanted {
     Register(Registering),
     Rejoin { worker: WorkerKey, aim: Aim, session: SessionId },
     Renew { worker: WorkerKey, aim: Aim },
-    ExpireLease { worker: WorkerKey, aim: Aim },
     Ready { worker: WorkerKey, aim: Aim },
     Unready { worker: WorkerKey, aim: Aim, reason: String },
     Drain { worker: WorkerKey, aim: Aim, drain_ms: Option<u32> },
@@ -66,7 +75,9 @@ pub enum Wanted {
     RemoveHost { host: HostName },
     CloseSession { session: SessionId, cause: DisconnectCause },
     EndGrace { worker: WorkerKey, aim: Aim },
-    EndRejoin,
+    ExpireSilent { overdue: Vec<(WorkerKey, Aim)>, quiet: Vec<(WorkerKey, Aim)> },
+    ReviewHold { hold: Aim, quiet: Vec<(WorkerKey, Aim)> },
+    EndHold { hold: Aim, overdue: Vec<(WorkerKey, Aim)> },
     RecordRejection { rejection: UpdateRejection },
     DeclareService { service: ServiceName, spec: ServiceSpec },
     RetireService { service: ServiceName },
@@ -76,23 +87,21 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// The command, once it is known which registration of each worker lives.
-    pub fn command(&self, live: impl Fn(&WorkerKey) -> Option<Generation>) -> Command {
+    /// The command, once it is known which registration of each worker lives, as in this state.
+    #[must_use]
+    pub fn command(&self, state: &State) -> Command {
         let aimed = |key: &WorkerKey, aim: Aim| {
-            let newest = live(key).unwrap_or(Generation::at(Offset::new(1)));
-            let generation = match aim {
-                Aim::Live => newest,
-                Aim::Old => Generation::at(Offset::new(newest.offset().get().saturating_sub(1))),
-            };
-            WorkerRef { key: key.clone(), generation }
+            let newest = state.workers().get(key).map_or(Offset::new(1), |live| live.generation.offset());
+            WorkerRef { key: key.clone(), generation: Generation::at(aim.at(newest)) }
         };
+        let all = |aims: &[(WorkerKey, Aim)]| aims.iter().map(|(key, aim)| aimed(key, *aim)).collect();
+        let hold = |aim: Aim| aim.at(state.expiry_hold().map_or(Offset::new(1), |hold| hold.since));
         match self.clone() {
             Self::StartReplica { replica } => Command::StartReplica { replica, version: "1.0.0".to_owned() },
             Self::ReportHost { host, report } => Command::ReportHost { host, report },
             Self::Register(wish) => Command::Register(wish),
             Self::Rejoin { worker, aim, session } => Command::Rejoin { worker: aimed(&worker, aim), session },
             Self::Renew { worker, aim } => Command::Renew { worker: aimed(&worker, aim) },
-            Self::ExpireLease { worker, aim } => Command::ExpireLease { worker: aimed(&worker, aim) },
             Self::Ready { worker, aim } => Command::Ready { worker: aimed(&worker, aim) },
             Self::Unready { worker, aim, reason } => Command::Unready { worker: aimed(&worker, aim), reason },
             Self::Drain { worker, aim, drain_ms } => {
@@ -112,7 +121,15 @@ impl Wanted {
             Self::RemoveHost { host } => Command::RemoveHost { host },
             Self::CloseSession { session, cause } => Command::CloseSession { session, cause },
             Self::EndGrace { worker, aim } => Command::EndGrace { worker: aimed(&worker, aim) },
-            Self::EndRejoin => Command::EndRejoin,
+            Self::ExpireSilent { overdue, quiet } => {
+                Command::ExpireSilent { overdue: all(&overdue), quiet: all(&quiet) }
+            }
+            Self::ReviewHold { hold: aim, quiet } => {
+                Command::ReviewHold { since: hold(aim), quiet: all(&quiet) }
+            }
+            Self::EndHold { hold: aim, overdue } => {
+                Command::EndHold { since: hold(aim), overdue: all(&overdue) }
+            }
             Self::RecordRejection { rejection } => Command::RecordRejection { rejection },
             Self::DeclareService { service, spec } => Command::DeclareService { service, spec },
             Self::RetireService { service } => Command::RetireService { service },
@@ -130,15 +147,12 @@ pub fn steps(count: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
 
 /// One step; wishes for what lives already are for one of `workers`.
 pub fn step(workers: BoxedStrategy<WorkerKey>) -> impl Strategy<Value = Step> {
-    // Around the 30 s for which a port rests, and none at all, as within one batch.
-    let after_ms = prop_oneof![3 => Just(0), 2 => 1..2_000_u64, 1 => 10_000..40_000_u64];
     let wanted = prop_oneof![8 => registering().prop_map(Wanted::Register), 14 => of_worker(workers), 6 => of_others()];
-    (after_ms, wanted).prop_map(|(after_ms, wanted)| Step { after_ms, wanted })
+    (after_ms(), wanted).prop_map(|(after_ms, wanted)| Step { after_ms, wanted })
 }
 
 fn of_worker(workers: BoxedStrategy<WorkerKey>) -> impl Strategy<Value = Wanted> {
-    let aim = prop_oneof![9 => Just(Aim::Live), 1 => Just(Aim::Old)];
-    let aimed = (workers, aim).boxed();
+    let aimed = (workers, aim()).boxed();
     let weight = weighted(0.7, 1..100_u32).prop_map(|weight| weight.and_then(NonZeroU32::new));
     prop_oneof![
         2 => (aimed.clone(), session())
@@ -156,7 +170,6 @@ fn of_worker(workers: BoxedStrategy<WorkerKey>) -> impl Strategy<Value = Wanted>
         2 => (aimed.clone(), weight)
             .prop_map(|((worker, aim), weight)| Wanted::Reweight { worker, aim, weight }),
         2 => aimed.clone().prop_map(|(worker, aim)| Wanted::Renew { worker, aim }),
-        1 => aimed.clone().prop_map(|(worker, aim)| Wanted::ExpireLease { worker, aim }),
         1 => aimed.prop_map(|(worker, aim)| Wanted::EndGrace { worker, aim }),
     ]
 }
@@ -170,7 +183,7 @@ fn of_others() -> impl Strategy<Value = Wanted> {
         1 => host().prop_map(|host| Wanted::RemoveHost { host }),
         2 => (session(), disconnect_cause())
             .prop_map(|(session, cause)| Wanted::CloseSession { session, cause }),
-        1 => Just(Wanted::EndRejoin),
+        3 => silence(),
         1 => rejection().prop_map(|rejection| Wanted::RecordRejection { rejection }),
         3 => (service(), spec()).prop_map(|(service, spec)| Wanted::DeclareService { service, spec }),
         1 => service().prop_map(|service| Wanted::RetireService { service }),
@@ -179,6 +192,40 @@ fn of_others() -> impl Strategy<Value = Wanted> {
         2 => (weighted(0.7, service()), rules())
             .prop_map(|(service, policy)| Wanted::SetPolicy { service, policy }),
     ]
+}
+
+/// Who is silent, as the timers could say.
+fn silence() -> impl Strategy<Value = Wanted> {
+    let some = || vec((worker(), aim()), 0..12);
+    prop_oneof![
+        3 => (some(), some()).prop_map(|(overdue, quiet)| Wanted::ExpireSilent { overdue, quiet }),
+        1 => (aim(), some()).prop_map(|(hold, quiet)| Wanted::ReviewHold { hold, quiet }),
+        1 => (aim(), some()).prop_map(|(hold, overdue)| Wanted::EndHold { hold, overdue }),
+    ]
+}
+
+fn aim() -> impl Strategy<Value = Aim> {
+    prop_oneof![9 => Just(Aim::Live), 1 => Just(Aim::Old)]
+}
+
+/// Nearly every worker of the world, without ports, and then mostly silence: a crowd.
+pub fn crowd() -> impl Strategy<Value = Vec<Step>> {
+    let entries =
+        (subsequence(every_worker(), 9..=12), vec(registering(), 12)).prop_map(|(workers, wishes)| {
+            let entry = |(worker, wish)| {
+                let wanted = Wanted::Register(Registering { worker, ports: Vec::new(), ..wish });
+                Step { after_ms: 0, wanted }
+            };
+            workers.into_iter().zip(wishes).map(entry).collect::<Vec<_>>()
+        });
+    let silent = (silence(), after_ms()).prop_map(|(wanted, after_ms)| Step { after_ms, wanted });
+    let later = prop_oneof![4 => silent, 3 => step(worker().boxed())];
+    (entries, vec(later, 5..15)).prop_map(|(entries, later)| [entries, later].concat())
+}
+
+// Around the 30 s for which a port rests, and none at all, as within one batch.
+fn after_ms() -> impl Strategy<Value = u64> {
+    prop_oneof![3 => Just(0), 2 => 1..2_000_u64, 1 => 10_000..40_000_u64]
 }
 
 fn start(name: &str) -> Wanted {

@@ -34,8 +34,7 @@ impl World {
         self.now_ms = self.now_ms.saturating_add(step.after_ms);
         let recorded_at = Timestamp::from_millis(self.now_ms);
         let state = self.snapshot.state();
-        let live = |key: &_| state.workers().get(key).map(|worker| worker.generation);
-        for event in decide(state, &step.wanted.command(live), recorded_at)? {
+        for event in decide(state, &step.wanted.command(state), recorded_at)? {
             let offset = self.snapshot.offset().next();
             let envelope = Envelope { offset, recorded_at, actor: Actor::System, correlation: None, event };
             self.snapshot = self.snapshot.fold([&envelope]).0;

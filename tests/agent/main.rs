@@ -9,6 +9,7 @@
 )]
 
 mod away;
+mod churn;
 mod clock;
 mod end;
 mod health;
@@ -20,6 +21,7 @@ mod ports;
 mod ready;
 mod rolling;
 mod session;
+mod silence;
 #[path = "../support/mod.rs"]
 mod support;
 mod world;

@@ -13,6 +13,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod absence;
 mod bad_calls;
 mod bad_input;
 mod bootstrap;
@@ -26,9 +27,11 @@ mod policies;
 mod refusals;
 mod replay;
 mod rest;
+mod rest_verbs;
 mod restarts;
 mod seed;
 mod services;
+mod status;
 mod views;
 mod wait;
 mod watch;

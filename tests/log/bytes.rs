@@ -69,6 +69,8 @@ fn pinned_number(event: &Event) -> u8 {
         Event::NodeViewSet { .. } => 17,
         Event::NodeViewRemoved { .. } => 18,
         Event::PolicyChanged { .. } => 19,
+        Event::ExpiryHeld { .. } => 20,
+        Event::ExpiryReleased { .. } => 21,
     }
 }
 

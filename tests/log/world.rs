@@ -45,6 +45,11 @@ pub(crate) fn every_event() -> Vec<Event> {
         Event::NodeViewSet { name: ViewName::new("edge").unwrap(), view: view() },
         Event::NodeViewRemoved { name: ViewName::new("edge").unwrap() },
         Event::PolicyChanged { service: Some(worker.key.service), policy: policy() },
+        Event::ExpiryHeld {
+            reason: "12 of 20 live leases are silent, on 3 hosts".to_owned(),
+            until: Timestamp::from_millis(1_800_000_300_000),
+        },
+        Event::ExpiryReleased { reason: "it was held for 300 s".to_owned() },
     ]
 }
 

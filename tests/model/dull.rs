@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 
 use foldplane::events::event::{
-    ClusterPolicy, DegradedAs, EndpointAddress, HealthSource, HostReport, Lease, Locality, Readiness,
-    Registration, ServiceSpec, UnreadyAs, Verdict,
+    ClusterPolicy, DegradedAs, DisconnectCause, EndpointAddress, HealthSource, HostReport, Lease, Locality,
+    Readiness, Registration, ServiceSpec, UnreadyAs, Verdict,
 };
 use foldplane::events::view::NodeView;
 use foldplane::events::{
@@ -80,7 +80,9 @@ pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
             | Event::ServiceRetired { .. }
             | Event::NodeViewSet { .. }
             | Event::NodeViewRemoved { .. }
-            | Event::PolicyChanged { .. } => {}
+            | Event::PolicyChanged { .. }
+            | Event::ExpiryHeld { .. }
+            | Event::ExpiryReleased { .. } => {}
         }
     }
     lives
@@ -147,13 +149,28 @@ impl Life<'_> {
         })
     }
 
+    /// How its connection was lost, if nobody has spoken for it since.
+    pub(crate) fn lost(&self) -> Option<DisconnectCause> {
+        let last = self.said.iter().rev().find_map(|event| match event {
+            Event::WorkerDisconnected { cause, .. } => Some(Some(*cause)),
+            Event::WorkerReconnected { .. } => Some(None),
+            _ => None,
+        });
+        last.flatten()
+    }
+
     /// Whether its connection was lost, and nobody has spoken for it since.
     pub(crate) fn is_disconnected(&self) -> bool {
-        let links = self.said.iter().rev();
-        let last = links
-            .copied()
-            .find(|e| matches!(e, Event::WorkerDisconnected { .. } | Event::WorkerReconnected { .. }));
-        matches!(last, Some(Event::WorkerDisconnected { .. }))
+        self.lost().is_some()
+    }
+
+    /// Whether silence is what it would die of: not of a connection that is there, nor of one that was closed.
+    pub(crate) fn can_be_silent(&self) -> bool {
+        match self.lost() {
+            Some(DisconnectCause::Closed) => false,
+            Some(DisconnectCause::Silent) => true,
+            None => self.is_renewed() || self.is_awaited(),
+        }
     }
 
     /// Who speaks for it.
@@ -259,6 +276,16 @@ pub(crate) fn takes_out(events: &[Envelope], host: &HostName, offset: Offset) ->
             && life.ended.is_none_or(|(ended, _)| ended > offset)
     };
     !lives(events).iter().any(there)
+}
+
+/// Where the hold of expiry began that is not released.
+pub(crate) fn hold(events: &[Envelope]) -> Option<Offset> {
+    let last = events.iter().rev().find_map(|envelope| match &envelope.event {
+        Event::ExpiryHeld { .. } => Some(Some(envelope.offset)),
+        Event::ExpiryReleased { .. } => Some(None),
+        _ => None,
+    });
+    last.flatten()
 }
 
 /// Where a host stands.

@@ -17,7 +17,7 @@ use crate::verdict;
 use crate::versions::Past;
 
 /// Knows which workers anybody has ever wished for, so that later wishes hit something.
-struct Wishes;
+pub(crate) struct Wishes;
 
 impl ReferenceStateMachine for Wishes {
     type State = BTreeSet<WorkerKey>;
@@ -44,7 +44,7 @@ impl ReferenceStateMachine for Wishes {
 }
 
 /// The real thing, and what the model needs to judge it.
-struct Watched {
+pub(crate) struct Watched {
     real: Snapshot,
     events: Vec<Envelope>,
     past: Past,
@@ -52,13 +52,20 @@ struct Watched {
     now_ms: u64,
 }
 
+impl Default for Watched {
+    fn default() -> Self {
+        let (events, past, ledger) = (Vec::new(), Past::new(), Ledger::default());
+        Self { real: Snapshot::default(), events, past, ledger, now_ms: 1_000_000 }
+    }
+}
+
 impl Watched {
     /// Makes a step, and judges the answer.
-    fn step(&mut self, step: &Step) {
+    pub(crate) fn step(&mut self, step: &Step) {
         self.now_ms += step.after_ms;
         let now = Timestamp::from_millis(self.now_ms);
         let state = self.real.state();
-        let command = step.wanted.command(|key| state.workers().get(key).map(|live| live.generation));
+        let command = step.wanted.command(state);
         let answer = decide(state, &command, now);
         verdict::check(&self.events, &command, now, &answer);
         let Ok(made) = answer else { return };
@@ -109,8 +116,7 @@ impl StateMachineTest for Watched {
     type Reference = Wishes;
 
     fn init_test(_: &BTreeSet<WorkerKey>) -> Self {
-        let (events, past, ledger) = (Vec::new(), Past::new(), Ledger::default());
-        Self { real: Snapshot::default(), events, past, ledger, now_ms: 1_000_000 }
+        Self::default()
     }
 
     fn apply(mut watched: Self, _: &BTreeSet<WorkerKey>, step: Step) -> Self {

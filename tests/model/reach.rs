@@ -6,7 +6,7 @@ use foldplane::command::decide;
 use foldplane::events::{Actor, Envelope, Timestamp};
 use foldplane::projection::state::State;
 use foldplane::projection::{Outcome, evolve};
-use foldplane::testing::{events, steps};
+use foldplane::testing::{crowd, events, steps};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
@@ -21,12 +21,13 @@ fn samples<S: Strategy>(strategy: &S) -> Vec<S::Value> {
 #[test]
 fn steps_lead_to_every_event_and_every_refusal() {
     let (mut made, mut refused) = (BTreeSet::new(), BTreeSet::new());
-    for run in samples(&steps(40..60)) {
+    let runs = samples(&steps(40..60)).into_iter().chain(samples(&crowd()));
+    for run in runs {
         let (mut state, mut now_ms) = (State::default(), 0);
         for step in run {
             now_ms += step.after_ms;
             let recorded_at = Timestamp::from_millis(now_ms);
-            let command = step.wanted.command(|key| state.workers().get(key).map(|live| live.generation));
+            let command = step.wanted.command(&state);
             match decide(&state, &command, recorded_at) {
                 Err(rejection) => drop(refused.insert(rejection.code.as_str())),
                 Ok(events) => {
@@ -46,6 +47,8 @@ fn steps_lead_to_every_event_and_every_refusal() {
     assert_eq!(
         Vec::from_iter(made),
         [
+            "ExpiryHeld",
+            "ExpiryReleased",
             "HostDraining",
             "HostRemoved",
             "HostReported",

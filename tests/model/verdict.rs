@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 
 use foldplane::command::{Command, PortRequest, Registering, Rejection, RejectionCode};
 use foldplane::events::event::{
-    Endpoint, EndpointAddress, HealthSource, Lease, PortRange, Registration, UpdateRejection, Verdict,
+    DisconnectCause, Endpoint, EndpointAddress, HealthSource, Lease, PortRange, Registration,
+    UpdateRejection, Verdict,
 };
 use foldplane::events::{Envelope, Event, HostName, ReplicaId, Timestamp, WorkerRef};
 
 use crate::dull::{Life, address, addresses, is_emptied, lives, living, report, takes_out, views};
 use crate::services;
+use crate::silence;
 
 /// A port rests so long after its owner is gone (design: 30 s).
 const REST_MS: u64 = 30_000;
@@ -69,21 +71,20 @@ fn expected(
             Err(RejectionCode::UnknownWorker) => vec![],
             found => found.map(|_| vec!["WorkerRemoved"])?,
         },
-        Command::CloseSession { session, .. } => {
+        Command::CloseSession { session, cause } => {
             let mut spoken_for: Vec<&Life<'_>> =
                 living.iter().filter(|life| life.speaker() == Some(session) && !life.is_renewed()).collect();
             spoken_for.sort_by_key(|life| life.key);
-            spoken_for.into_iter().map(end_of_connection).collect()
+            spoken_for.into_iter().map(|life| end_of_connection(life, *cause)).collect()
         }
         Command::EndGrace { worker } => {
-            let waits = the(&living, worker).is_ok_and(Life::is_disconnected);
+            let waits = the(&living, worker).is_ok_and(|life| life.lost() == Some(DisconnectCause::Closed));
             unless(!waits, "WorkerRemoved")
         }
-        Command::EndRejoin => {
-            vec!["WorkerRemoved"; living.iter().filter(|l| l.is_awaited() && !l.is_renewed()).count()]
-        }
         Command::Renew { worker } => renew(the(&living, worker)?)?,
-        Command::ExpireLease { worker } => expire(the(&living, worker)),
+        Command::ExpireSilent { overdue, quiet } => silence::expire(events, overdue, quiet),
+        Command::ReviewHold { since, quiet } => silence::review(events, *since, quiet),
+        Command::EndHold { since, overdue } => silence::end_hold(events, *since, overdue),
         Command::ReportHealth { worker, source, verdict, reason } => {
             report_health(the(&living, worker)?, source, *verdict, reason)
         }
@@ -165,10 +166,6 @@ fn renew(life: &Life<'_>) -> Result<Vec<&'static str>, RejectionCode> {
     }
 }
 
-fn expire(life: Result<&Life<'_>, RejectionCode>) -> Vec<&'static str> {
-    unless(!life.is_ok_and(Life::is_renewed), "WorkerRemoved")
-}
-
 fn report_health(
     life: &Life<'_>,
     source: &HealthSource,
@@ -184,15 +181,15 @@ fn report_health(
     unless(said == verdict && (why == reason || chatter), "WorkerHealthReported")
 }
 
-fn end_of_connection(life: &Life<'_>) -> &'static str {
+fn end_of_connection(life: &Life<'_>, cause: DisconnectCause) -> &'static str {
     match life.registration.lease {
-        Lease::Session { disconnect_grace_ms: 0 } => "WorkerRemoved",
+        Lease::Session { disconnect_grace_ms: 0 } if cause == DisconnectCause::Closed => "WorkerRemoved",
         Lease::Session { .. } => "WorkerDisconnected",
         Lease::Ttl { .. } => unreachable!("no connection speaks for it"),
     }
 }
 
-fn the<'a, 'b>(living: &'a [Life<'b>], worker: &WorkerRef) -> Result<&'a Life<'b>, RejectionCode> {
+pub(crate) fn the<'a, 'b>(living: &'a [Life<'b>], worker: &WorkerRef) -> Result<&'a Life<'b>, RejectionCode> {
     let life = living.iter().find(|life| *life.key == worker.key).ok_or(RejectionCode::UnknownWorker)?;
     if life.generation == worker.generation { Ok(life) } else { Err(RejectionCode::StaleGeneration) }
 }

@@ -28,8 +28,12 @@ fn play(acts: Vec<Act>) -> Trace {
 }
 
 fn register(id: &str) -> Act {
+    admit(worker(id), Lease::Session { disconnect_grace_ms: 0 })
+}
+
+fn admit(worker: WorkerKey, lease: Lease) -> Act {
     wish(Wanted::Register(Registering {
-        worker: worker(id),
+        worker,
         ports: Vec::new(),
         readiness: Readiness::Assumed,
         weight: None,
@@ -38,7 +42,7 @@ fn register(id: &str) -> Act {
         metadata: BTreeMap::new(),
         process: None,
         session: SessionId::new("s1").unwrap(),
-        lease: Lease::Session { disconnect_grace_ms: 0 },
+        lease,
     }))
 }
 
@@ -58,4 +62,24 @@ fn what_is_owed_is_not_forgotten_when_a_wish_finds_that_the_log_works_again() {
     let gone =
         |event: &Event| matches!(event, Event::WorkerRemoved { worker, .. } if worker.key.id.as_str() == "1");
     assert!(trace.log.iter().any(|envelope| gone(&envelope.event)));
+}
+
+/// A whole network falls silent. A crash does not make the hold longer, and nobody goes before it is over.
+#[test]
+fn a_crowd_is_held_through_a_crash_for_five_minutes_and_no_longer() {
+    let host = |number: u64| HostName::new(&format!("h{}", number % 2)).unwrap();
+    let member = |number: u64| WorkerKey { host: host(number), ..worker(&format!("c{number}")) };
+    let mut acts: Vec<Act> =
+        (0..12).map(|number| admit(member(number), Lease::Ttl { ttl_ms: 20_000 })).collect();
+    acts.extend([Act::Wait(21_000), Act::Cut { after: 0, again: None, wishes: vec![] }]);
+    acts.extend(std::iter::repeat_n(Act::Wait(10_000), 32));
+    let trace = play(acts);
+    let times = |name: &str| -> Vec<u64> {
+        let named = trace.log.iter().filter(|envelope| envelope.event.name() == name);
+        named.map(|envelope| envelope.recorded_at.as_millis()).collect()
+    };
+    let (held, released) = (times("ExpiryHeld"), times("ExpiryReleased"));
+    assert_eq!((held.len(), released.len()), (1, 1));
+    assert!((300_000..=310_000).contains(&(released[0] - held[0])), "{held:?} {released:?}");
+    assert_eq!(times("WorkerRemoved"), vec![released[0]; 12]);
 }

@@ -47,7 +47,8 @@ pub(crate) const ROOMS: &[Room] = &[
     shell("xds", &["xds::protocol", "projection", "events"]),
     // Generated: the words of the worker protocol.
     shell("proto", &[]),
-    shell("ingest", &["proto", "events", "projection", "command", "engine", "problem"]),
+    // It asks how a worker's connection ended.
+    shell("ingest", &["proto", "events", "projection", "command", "engine", "problem", "listen::Ending"]),
     // It reads the log for those who ask for events, and the ledger for those who ask who was sent what.
     shell("api", &["events", "events::log", "projection", "command", "engine", "xds", "problem"]),
     // As any other client of the public worker API.

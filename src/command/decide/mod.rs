@@ -3,8 +3,11 @@
 mod host;
 mod register;
 mod service;
+mod silence;
 mod view;
 mod watch;
+
+pub use silence::{CROWD_HOSTS_MIN, CROWD_LEASES_MIN, HOLD_MS_MAX};
 
 use super::{Command, Rejection, RejectionCode, check};
 use crate::events::event::{DisconnectCause, RemovalCause, UpdateRejection};
@@ -34,7 +37,9 @@ pub fn decide(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Ev
         Command::Register(wish) => register::register(state, wish, now),
         Command::Rejoin { worker, session } => rejoin(state, worker, session),
         Command::Renew { worker } => renew(state, worker),
-        Command::ExpireLease { worker } => Ok(expire(state, worker)),
+        Command::ExpireSilent { overdue, quiet } => Ok(silence::expire(state, overdue, quiet, now)),
+        Command::ReviewHold { since, quiet } => Ok(silence::review(state, *since, quiet)),
+        Command::EndHold { since, overdue } => Ok(silence::end_hold(state, *since, overdue)),
         Command::Ready { worker } => ready(state, worker),
         Command::Unready { worker, reason } => unready(state, worker, reason),
         Command::Drain { worker, reason, drain_ms } => drain(state, worker, reason, *drain_ms),
@@ -51,7 +56,6 @@ pub fn decide(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Ev
         Command::SetPolicy { service, policy } => service::set_policy(state, service.as_ref(), policy),
         Command::CloseSession { session, cause } => Ok(close_session(state, session, *cause)),
         Command::EndGrace { worker } => Ok(end_grace(state, worker)),
-        Command::EndRejoin => Ok(end_rejoin(state)),
         Command::SetView { name, view } => view::set(state, name, view),
         Command::RemoveView { name } => Ok(view::remove(state, name)),
         Command::RecordRejection { rejection } => Ok(record(state, rejection)),
@@ -89,11 +93,6 @@ fn renew(state: &State, worker: &WorkerRef) -> Result<Vec<Event>, Rejection> {
         worker: worker.clone(),
         session: live.registration.session.clone(),
     }))
-}
-
-fn expire(state: &State, worker: &WorkerRef) -> Vec<Event> {
-    let expires = state.current(worker).is_ok_and(|live| live.registration.lease.ttl_ms().is_some());
-    unless(!expires, || Event::WorkerRemoved { worker: worker.clone(), cause: RemovalCause::LeaseExpired })
 }
 
 fn ready(state: &State, worker: &WorkerRef) -> Result<Vec<Event>, Rejection> {
@@ -148,36 +147,39 @@ fn remove(state: &State, worker: &WorkerRef, cause: &RemovalCause) -> Result<Vec
     }
 }
 
-/// A closed connection is proof of death; a grace, where a worker has one, is for connections that break alone.
+/// A closed connection is proof of death; a grace, where a worker has one, is for connections that break alone. One that
+/// fell silent proves nothing yet: its workers are waited for.
 fn close_session(state: &State, session: &SessionId, cause: DisconnectCause) -> Vec<Event> {
     state
         .spoken_for_by(session)
         .filter_map(|(key, worker)| {
             let grace_ms = worker.registration.lease.disconnect_grace_ms()?;
             let worker = reference(key, worker);
-            Some(match grace_ms {
-                0 => Event::WorkerRemoved { worker, cause: RemovalCause::Disconnected(cause) },
-                _ => Event::WorkerDisconnected { worker, cause },
+            Some(match (cause, grace_ms) {
+                (DisconnectCause::Closed, 0) => {
+                    Event::WorkerRemoved { worker, cause: RemovalCause::Disconnected(cause) }
+                }
+                (DisconnectCause::Closed | DisconnectCause::Silent, _) => {
+                    Event::WorkerDisconnected { worker, cause }
+                }
             })
         })
         .collect()
 }
 
+/// The grace of a closed connection. One that fell silent ends with [`Command::ExpireSilent`].
 fn end_grace(state: &State, worker: &WorkerRef) -> Vec<Event> {
     match state.current(worker).map(|live| &live.link) {
-        Ok(Link::Disconnected { cause }) => {
+        Ok(Link::Disconnected { cause: cause @ DisconnectCause::Closed }) => {
             vec![Event::WorkerRemoved { worker: worker.clone(), cause: RemovalCause::Disconnected(*cause) }]
         }
-        Ok(Link::Connected { .. } | Link::AwaitingRejoin) | Err(_) => Vec::new(),
+        Ok(
+            Link::Disconnected { cause: DisconnectCause::Silent }
+            | Link::Connected { .. }
+            | Link::AwaitingRejoin,
+        )
+        | Err(_) => Vec::new(),
     }
-}
-
-/// Those whose lease is renewed have their own clock, which began anew with our start.
-fn end_rejoin(state: &State) -> Vec<Event> {
-    let is_late = |worker: &Worker| {
-        worker.link == Link::AwaitingRejoin && worker.registration.lease.disconnect_grace_ms().is_some()
-    };
-    removals(state, |_, worker| is_late(worker).then_some(RemovalCause::DidNotRejoin))
 }
 
 fn record(state: &State, rejection: &UpdateRejection) -> Vec<Event> {

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use super::*;
 
-// hashicorp/consul#341, hashicorp/consul#2268
+// hashicorp/consul#341, hashicorp/consul#2268 (F30)
 #[test]
 fn registered_is_not_ready_when_the_worker_reports_readiness() {
     let mut world = World::default();
@@ -23,7 +23,7 @@ fn registered_is_not_ready_when_the_worker_reports_readiness() {
     check(&world.endpoints(), expect![""]);
 }
 
-// hashicorp/consul#8930, hashicorp/consul-esm#135, hashicorp/consul-k8s#82
+// hashicorp/consul#8930, hashicorp/consul-esm#135, hashicorp/consul-k8s#82 (F29)
 #[test]
 fn one_id_on_two_hosts_is_two_workers() {
     let mut world = World::default();
@@ -33,7 +33,7 @@ fn one_id_on_two_hosts_is_two_workers() {
     check(&world.endpoints(), expect!["web 127.0.0.1:9002 HEALTHY"]);
 }
 
-// hashicorp/nomad#24904, moby/moby#4628
+// hashicorp/nomad#24904 (F34), moby/moby#4628 (F35)
 #[test]
 fn ports_rest_after_their_owner_and_are_never_shared() {
     let mut world = World::default();
@@ -104,7 +104,7 @@ fn a_host_is_emptied_and_removed_with_all_that_lives_there() {
     check(&world.endpoints(), expect!["web 127.0.0.1:9002 HEALTHY"]);
 }
 
-// hashicorp/nomad#4285
+// hashicorp/nomad#4285 (F33)
 #[test]
 fn a_port_on_which_a_stranger_listens_is_left_alone() {
     let mut world = World::default();

@@ -56,7 +56,8 @@ fn who_does_not_rejoin_is_removed_when_the_grace_is_over() {
     world.wish(&Command::Rejoin { worker: world.current("web/a@h1"), session: session("s9") });
     let after = before.advance(world.state.clone());
     assert_eq!(views::state(&before).versions, views::state(&after).versions, "no proxy sees a rejoin");
-    check(&world.wish(&Command::EndRejoin), expect!["@5 WorkerRemoved web/b@h1 did not rejoin"]);
+    let overdue = ["web/a@h1", "web/b@h1"].map(|name| world.current(name));
+    check(&world.expire(&overdue, &[]), expect!["@5 WorkerRemoved web/b@h1 did not rejoin"]);
 }
 
 // hashicorp/nomad#26424, hashicorp/nomad#16983, hashicorp/nomad#16762
@@ -70,9 +71,8 @@ fn a_renewal_is_never_good_while_the_worker_is_not_there() {
     let renew = Command::Renew { worker: worker.clone() };
     check(&world.wish(&renew), expect![""]);
     world.wish(&Command::StartReplica { replica: ReplicaId::new("r1").unwrap(), version: String::new() });
-    check(&world.wish(&Command::EndRejoin), expect![""]);
     check(&world.wish(&renew), expect!["@3 WorkerReconnected web/a@h1"]);
-    check(&world.wish(&Command::ExpireLease { worker }), expect!["@4 WorkerRemoved web/a@h1 lease expired"]);
+    check(&world.expire(&[worker], &[]), expect!["@4 WorkerRemoved web/a@h1 lease expired"]);
     check(&world.wish(&renew), expect!["unknown_worker: no worker web/a@h1 lives"]);
 }
 
@@ -85,7 +85,7 @@ fn only_those_who_were_admitted_with_a_time_to_live_renew_it() {
         &world.wish(&Command::Renew { worker: worker.clone() }),
         expect!["invalid_argument: the lease of web/a@h1 is its connection"],
     );
-    check(&world.wish(&Command::ExpireLease { worker }), expect![""]);
+    check(&world.expire(&[worker], &[]), expect![""]);
     let mut wish = registering("web/b@h1", &["http"]);
     wish.lease = Lease::Ttl { ttl_ms: 10 };
     check(

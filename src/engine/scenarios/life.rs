@@ -45,7 +45,7 @@ fn a_worker_without_endpoint_is_shown_and_never_published() {
     assert_eq!(views::workers(&Snapshot::of(world.state), None).items.len(), 1);
 }
 
-// kumahq/kuma#1738
+// kumahq/kuma#1738 (F24)
 #[test]
 fn a_late_goodbye_does_not_reach_a_newer_registration() {
     let mut world = World::default();

@@ -1,8 +1,10 @@
 //! Wishes in, events and endpoints out: what the pure rooms do together, as scenarios.
 
+mod faults;
 mod hosts;
 mod leases;
 mod life;
+mod silence;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
@@ -42,6 +44,12 @@ impl World {
                 lines.collect::<Vec<_>>().join("\n")
             }
         }
+    }
+
+    /// The time of `overdue` is over, and `quiet` have said nothing for a while.
+    fn expire(&mut self, overdue: &[WorkerRef], quiet: &[WorkerRef]) -> String {
+        let set = |workers: &[WorkerRef]| workers.iter().cloned().collect();
+        self.wish(&Command::ExpireSilent { overdue: set(overdue), quiet: set(quiet) })
     }
 
     /// What proxies are told.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::publication::health;
 use super::state::{
-    Link, Opinion, Phase, PortKey, RejectionKey, Replica, Rest, RestCause, Served, State, Worker,
+    ExpiryHold, Link, Opinion, Phase, PortKey, RejectionKey, Replica, Rest, RestCause, Served, State, Worker,
 };
 use crate::events::event::{ClusterPolicy, Registration, UpdateRejection};
 use crate::events::view::NodeView;
@@ -124,6 +124,11 @@ fn fold(state: &mut State, envelope: &Envelope) -> Result<(), Anomaly> {
         Event::NodeViewSet { name, view } => set_view(state, name, view),
         Event::NodeViewRemoved { name } => remove_view(state, name)?,
         Event::PolicyChanged { service, policy } => index::change_policy(state, service.as_ref(), policy),
+        Event::ExpiryHeld { reason, until } => {
+            let (since, reason) = (envelope.offset, reason.clone());
+            state.expiry_hold = Some(ExpiryHold { since, reason, until: *until });
+        }
+        Event::ExpiryReleased { .. } => state.expiry_hold = None,
     }
     Ok(())
 }

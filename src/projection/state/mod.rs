@@ -19,7 +19,8 @@ use super::hooks::{Around, CompiledPolicy, Hook, HookFailure, Hooks};
 use crate::events::event::{ClusterPolicy, Endpoint, EndpointAddress, Policy, UpdateRejection};
 use crate::events::view::NodeView;
 use crate::events::{
-    Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, ViewName, WorkerKey, WorkerRef,
+    Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, Timestamp, ViewName,
+    WorkerKey, WorkerRef,
 };
 
 /// The state at an offset.
@@ -48,6 +49,7 @@ pub struct State {
     pub(super) policies: OrdMap<Option<ServiceName>, Arc<CompiledPolicy>>,
     pub(super) failures: OrdMap<WorkerKey, Arc<[HookFailed]>>,
     pub(super) around: Around,
+    pub(super) expiry_hold: Option<ExpiryHold>,
 }
 
 /// A hook that gave no answer for an endpoint.
@@ -59,6 +61,17 @@ pub struct HookFailed {
     pub hook: Hook,
     /// Why.
     pub failure: HookFailure,
+}
+
+/// Leases do not expire for a while, because too many were silent at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpiryHold {
+    /// Where it began.
+    pub since: Offset,
+    /// How many were silent, of how many.
+    pub reason: String,
+    /// When it ends at the latest, for people.
+    pub until: Timestamp,
 }
 
 /// The copy of the control plane that last opened the log.
@@ -200,6 +213,12 @@ impl State {
         &self.addresses
     }
 
+    /// Who speaks for which workers: connections, and callers that renew.
+    #[must_use]
+    pub const fn sessions(&self) -> &OrdMap<SessionId, OrdSet<WorkerKey>> {
+        &self.sessions
+    }
+
     /// Every published cluster.
     #[must_use]
     pub const fn clusters(&self) -> &OrdMap<ClusterName, Arc<Cluster>> {
@@ -228,6 +247,12 @@ impl State {
     #[must_use]
     pub const fn anomalies(&self) -> u64 {
         self.anomalies
+    }
+
+    /// Whether leases do not expire now, and why.
+    #[must_use]
+    pub const fn expiry_hold(&self) -> Option<&ExpiryHold> {
+        self.expiry_hold.as_ref()
     }
 
     /// Where the set of clusters, or one of them, last changed.

@@ -113,9 +113,10 @@ fn wish() -> impl Strategy<Value = Step> {
         !matches!(
             step.wanted,
             Wanted::StartReplica { .. }
-                | Wanted::EndRejoin
                 | Wanted::EndGrace { .. }
-                | Wanted::ExpireLease { .. }
+                | Wanted::ExpireSilent { .. }
+                | Wanted::ReviewHold { .. }
+                | Wanted::EndHold { .. }
         )
     })
 }

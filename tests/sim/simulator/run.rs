@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use foldplane::command::HOLD_MS_MAX;
 use foldplane::engine::{Accepted, Storage, SubmitError};
 use foldplane::events::{Envelope, Offset};
 use foldplane::testing::{Answer, Ledger, Step};
@@ -15,7 +16,8 @@ use super::saved::SavedStates;
 use super::site::{Site, WALL_MS};
 use super::steady::{STEADY, Steady};
 
-/// Longer than any grace, drain, lease or retry: the rejoin grace is 30 s, the longest lease of a step 20 s.
+/// Longer than any grace, drain, lease or retry: the rejoin grace is 30 s, the longest lease of a step 20 s. Expiry may
+/// be held for longer, once.
 const PEACE_MS: u64 = 60_000;
 
 /// Longer than a proxy that came back needs for everything: an unanswered response holds the next one back for 5 s.
@@ -219,7 +221,7 @@ impl Run {
         self.disk.set(Health::Healthy);
         self.lines.iter_mut().for_each(Line::calm);
         // The first second is for a retry, which starts the clocks that could not start before.
-        for ms in [1_000, PEACE_MS, PEACE_MS] {
+        for ms in [1_000, PEACE_MS, HOLD_MS_MAX, PEACE_MS] {
             self.later(ms).await;
             self.site.come_to_rest().await;
             self.check();

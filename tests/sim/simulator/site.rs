@@ -75,8 +75,8 @@ impl Site {
     /// Hands the wish of a step over, as somebody makes it who sees what is published now.
     pub(crate) async fn begin(&self, step: &Step) -> Pending {
         let snapshot = self.handle.snapshot();
-        let live = |key: &_| snapshot.state().workers().get(key).map(|live| live.generation);
-        self.handle.begin(Actor::System, step.wanted.command(live)).await.expect("the writer lives")
+        let command = step.wanted.command(snapshot.state());
+        self.handle.begin(Actor::System, command).await.expect("the writer lives")
     }
 
     /// Hands wishes over at once, and waits for all answers.

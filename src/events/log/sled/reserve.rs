@@ -99,7 +99,7 @@ impl Reserve {
     }
 }
 
-/// Whether an event takes something out of service: what has to be recorded even on a full disk.
+/// Whether an event takes something out of service, or says whether that happens: what has to be recorded even on a full disk.
 #[must_use]
 pub fn relieves(event: &Event) -> bool {
     match event {
@@ -111,7 +111,9 @@ pub fn relieves(event: &Event) -> bool {
         | Event::WorkerRemoved { .. }
         | Event::HostDraining { .. }
         | Event::HostRemoved { .. }
-        | Event::ServiceRetired { .. } => true,
+        | Event::ServiceRetired { .. }
+        | Event::ExpiryHeld { .. }
+        | Event::ExpiryReleased { .. } => true,
         Event::ReplicaStarted { .. }
         | Event::HostReported { .. }
         | Event::WorkerRegistered { .. }

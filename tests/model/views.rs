@@ -1,0 +1,41 @@
+//! Lists for people and resources for clients are of one snapshot: they cannot disagree.
+
+use std::collections::BTreeSet;
+
+use foldplane::api::views;
+use foldplane::projection::Snapshot;
+use foldplane::testing::{play, steps};
+use proptest::prelude::*;
+
+use crate::told::by;
+
+/// `cluster address HEALTH` of everything that is published, as lists have it.
+fn listed(snapshot: &Snapshot) -> BTreeSet<String> {
+    let listing = views::endpoints(snapshot, None);
+    listing.items.iter().map(|item| format!("{} {} {}", item.cluster, item.address, item.health)).collect()
+}
+
+/// The same as clients are sent it.
+fn sent(snapshot: &Snapshot) -> BTreeSet<String> {
+    let line = |cluster: &str, line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        format!("{cluster} {} {}", words[2], words[3])
+    };
+    let told = by(snapshot.resources());
+    told.iter().flat_map(|(name, lines)| lines.endpoints.iter().map(move |told| line(name, told))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    // kubernetes/kubernetes#125619, kubernetes/kubernetes#117193 (F28)
+    #[test]
+    fn lists_and_resources_say_the_same_at_every_offset(steps in steps(1..60)) {
+        let mut snapshot = Snapshot::default();
+        for envelope in &play(&steps) {
+            snapshot = snapshot.fold([envelope]).0;
+            prop_assert_eq!(listed(&snapshot), sent(&snapshot));
+            prop_assert_eq!(views::endpoints(&snapshot, None).offset, envelope.offset.get());
+        }
+    }
+}
