@@ -14,27 +14,32 @@ use crate::cli::{Failure, out};
 
 /// The host whose ports the program takes. Agents of one host should say the same of it: the last one holds.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Host")]
 pub(super) struct Lending {
     /// Where the workers of this host are reached; the first is used for ports that name none [default: 127.0.0.1]
     ///
     /// More can be given, such as one of each family.
-    #[arg(long, value_name = "IP", env = "FOLDPLANE_HOST_ADDRESS", value_parser = address, value_delimiter = ',')]
+    #[arg(help_heading = "Host", long, value_name = "IP", env = "FOLDPLANE_HOST_ADDRESS", value_parser = address, value_delimiter = ',')]
     host_address: Vec<IpAddr>,
     /// The network interface on whose addresses they are reached: IPv4 first, then IPv6; no link-local ones
-    #[arg(long, value_name = "NAME", env = "FOLDPLANE_INTERFACE", conflicts_with = "host_address")]
+    #[arg(
+        help_heading = "Host",
+        long,
+        value_name = "NAME",
+        env = "FOLDPLANE_INTERFACE",
+        conflicts_with = "host_address"
+    )]
     interface: Option<String>,
     /// The ports that this host hands out, both ends included [default: 20000-32000]
-    #[arg(long, value_name = "FIRST-LAST", env = "FOLDPLANE_PORT_RANGE", value_parser = port_range)]
+    #[arg(help_heading = "Host", long, value_name = "FIRST-LAST", env = "FOLDPLANE_PORT_RANGE", value_parser = port_range)]
     port_range: Option<(u16, u16)>,
     /// Where this host stands, such as eu-central
-    #[arg(long, value_name = "NAME", env = "FOLDPLANE_REGION", value_parser = place)]
+    #[arg(help_heading = "Host", long, value_name = "NAME", env = "FOLDPLANE_REGION", value_parser = place)]
     region: Option<String>,
     /// Finer, such as eu-central-1a
-    #[arg(long, value_name = "NAME", env = "FOLDPLANE_ZONE", value_parser = place)]
+    #[arg(help_heading = "Host", long, value_name = "NAME", env = "FOLDPLANE_ZONE", value_parser = place)]
     zone: Option<String>,
     /// Finer still, such as a rack
-    #[arg(long, value_name = "NAME", env = "FOLDPLANE_SUB_ZONE", value_parser = place)]
+    #[arg(help_heading = "Host", long, value_name = "NAME", env = "FOLDPLANE_SUB_ZONE", value_parser = place)]
     sub_zone: Option<String>,
 }
 

@@ -229,7 +229,8 @@ impl Machine {
         let Opinion { verdict, reason } = &opinion;
         // A status was shown when it was said.
         if *verdict != Verdict::Healthy || reason.is_empty() {
-            self.say(format!("{source}: {} {reason}", word(*verdict)).trim_end().to_owned());
+            let colon = if reason.is_empty() { "" } else { ": " };
+            self.say(format!("{source} is {}{colon}{reason}", word(*verdict)));
         }
         self.give(Effect::Judge(self.ticket, source, opinion));
     }

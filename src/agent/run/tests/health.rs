@@ -59,7 +59,7 @@ fn a_part_of_the_child_that_is_not_well_is_told_by_its_name() {
     let mut world = World::serving(plan());
     let ill = thinks(db(), Verdict::Unhealthy, "no answer");
     world.expect(ill.clone(), "arm Reports 1s, custom:db Unhealthy: no answer");
-    world.said("custom:db: unhealthy no answer");
+    world.said("custom:db is unhealthy: no answer");
     world.expect(ill, "");
     world.expect(Input::Rang(Timer::Reports), "");
     world.expect(thinks(db(), Verdict::Healthy, ""), "arm Reports 1s, custom:db Healthy");
@@ -116,7 +116,7 @@ fn a_child_that_ends_again_and_again_is_degraded_then_unhealthy_until_it_has_las
     let mut seen = Vec::new();
     for _ in 0..6 {
         let effects = world.machine.handle(Input::Exited(Ending::Exited(3)));
-        let judged = effects.iter().map(short).find(|effect| effect.starts_with("process "));
+        let judged = effects.iter().find(|effect| matches!(effect, Effect::Judge(..))).map(short);
         seen.push(judged.unwrap_or_default());
         world.machine.handle(Input::Rang(Timer::Reports));
         world.machine.handle(Input::Rang(Timer::Restart));
@@ -130,7 +130,7 @@ fn a_child_that_ends_again_and_again_is_degraded_then_unhealthy_until_it_has_las
     assert_eq!(seen, [String::new(), degraded(2), degraded(3), degraded(4), unhealthy(5), unhealthy(6)]);
     world.expect(Input::Rang(Timer::Forgiven), "arm Reports 1s, process Healthy");
     let effects = world.machine.handle(Input::Exited(Ending::Exited(3)));
-    assert!(!effects.iter().any(|effect| short(effect).starts_with("process ")), "{effects:?}");
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Judge(..))), "{effects:?}");
 }
 
 #[test]
