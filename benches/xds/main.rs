@@ -24,7 +24,7 @@ use work::{Crowd, Site, resident};
 
 const CLIENTS: usize = 1_000;
 const CYCLES: usize = 10_000;
-const TURNS: usize = 3;
+const TURNS: usize = 4;
 
 /// What an idle stream may take, with its connection.
 const IDLE_BYTES_MAX: usize = 40_000;
@@ -95,7 +95,7 @@ async fn pushes() {
     println!("digest {}", site.digest());
 }
 
-/// The same readers, alone and beside readers that stall, in turns: of each the best, which other work disturbed least.
+/// The same readers, alone and beside readers that stall, in turns: of each the shortest span.
 async fn stalls() {
     const STALLED: usize = CLIENTS / 10;
     const READING: usize = CLIENTS - STALLED;
@@ -104,7 +104,7 @@ async fn stalls() {
     site.reached(READING).await;
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        alone.push(site.median(READING, Site::change_small).await);
+        alone.extend(site.spans(READING, Site::change_small).await);
         let stalled = Process::start(site.server.address, "crowd", &[0, STALLED]);
         site.open(READING + STALLED).await;
         // What is unread fills the windows of those that stall.
@@ -112,7 +112,7 @@ async fn stalls() {
             site.change_large().await;
             site.reached(READING).await;
         }
-        beside.push(site.median(READING, Site::change_small).await);
+        beside.extend(site.spans(READING, Site::change_small).await);
         drop(stalled);
         site.open(READING).await;
     }

@@ -114,16 +114,15 @@ fn rule_9_19_a_client_that_comes_back_into_another_view_is_told_what_is_gone() {
     delta(
         &format!("{SETUP} \n ask cds \n reconnect \n view pay \n ask cds known web"),
         expect![[r#"
-        change cds web=1 pay=1 eds web=a pay=a lds web=api pay=api rds web=1 pay=1
-        auto
-        view web
-        ask cds
-           → CDS 1 @2 [web=1]
-        view pay
-           → CDS 2 @3 [pay=1] -[web]
-        reconnect
-        ask cds known web
-           → CDS 1 @3 [pay=1] -[web]
-    "#]],
+            change cds web=1 pay=1 eds web=a pay=a lds web=api pay=api rds web=1 pay=1
+            auto
+            view web
+            ask cds
+               → CDS 1 @2 [web=1]
+            reconnect
+            view pay
+            ask cds known web
+               → CDS 1 @3 [pay=1] -[web]
+        "#]],
     );
 }
