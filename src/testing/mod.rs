@@ -17,6 +17,7 @@
 //! ```
 
 mod client;
+mod corpus;
 mod events;
 pub mod fuzz;
 mod ledger;
@@ -27,6 +28,7 @@ mod steps;
 mod world;
 
 pub use client::{Answer, Client, Turn, published};
+pub use corpus::{CorpusError, corpus, replay};
 pub use events::events;
 pub use ledger::Ledger;
 pub use names::{host, port, service, session, view_name, worker};

@@ -1,7 +1,7 @@
 //! A control plane without its shells: steps in, a log and what is published out.
 
 use super::Step;
-use crate::command::{Rejection, decide};
+use crate::command::{Command, Rejection, decide};
 use crate::events::{Actor, Envelope, Timestamp};
 use crate::projection::Snapshot;
 
@@ -32,9 +32,18 @@ impl World {
     /// Why it was refused; then nothing has changed but the time.
     pub fn step(&mut self, step: &Step) -> Result<(), Rejection> {
         self.now_ms = self.now_ms.saturating_add(step.after_ms);
-        let recorded_at = Timestamp::from_millis(self.now_ms);
         let state = self.snapshot.state();
-        for event in decide(state, &step.wanted.command(state), recorded_at)? {
+        self.command(&step.wanted.command(state))
+    }
+
+    /// Does what is commanded, now. Its events are durable and published one by one.
+    ///
+    /// # Errors
+    ///
+    /// Why it was refused; then nothing has changed.
+    pub fn command(&mut self, command: &Command) -> Result<(), Rejection> {
+        let recorded_at = Timestamp::from_millis(self.now_ms);
+        for event in decide(self.snapshot.state(), command, recorded_at)? {
             let offset = self.snapshot.offset().next();
             let envelope = Envelope { offset, recorded_at, actor: Actor::System, correlation: None, event };
             self.snapshot = self.snapshot.fold([&envelope]).0;

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::folder::{Folder, progress};
 use crate::cli::{Failure, out};
-use crate::events::log::{LinesError, SledOptions, export, import, open_reader};
+use crate::events::log::{LinesError, SledOptions, Texts, export, import, open_reader};
 
 /// Write a log as JSON lines, one event a line.
 #[derive(Debug, Args)]
@@ -20,20 +20,27 @@ pub(super) struct Export {
     /// Write to this file [default: stdout]
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
+    /// Replace every name, address, label and sentence, each always by the same
+    ///
+    /// What happened stays what it was: the lines can be shown to strangers, imported, replayed and tested with. Times, ports
+    /// and other numbers stay, and the chain is that of the new log.
+    #[arg(long)]
+    scrub: bool,
 }
 
 impl Export {
     pub(super) fn run(self) -> Result<(), Failure> {
         let log = open_reader(&self.folder.path()?)?;
         let bar = progress("exported");
+        let texts = if self.scrub { Texts::Scrubbed } else { Texts::Kept };
         let head = match &self.to {
             Some(path) => {
                 let file = File::create_new(path).map_err(|fault| {
                     Failure::fault(format!("cannot create {}", path.display())).because(fault)
                 })?;
-                export(&log, &mut BufWriter::new(file), |_| bar.inc(1))?
+                export(&log, &mut BufWriter::new(file), texts, |_| bar.inc(1))?
             }
-            None => export(&log, &mut BufWriter::new(std::io::stdout().lock()), |_| bar.inc(1))?,
+            None => export(&log, &mut BufWriter::new(std::io::stdout().lock()), texts, |_| bar.inc(1))?,
         };
         bar.finish_and_clear();
         out::note(&format!("exported {head}"));

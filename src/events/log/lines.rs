@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::sled::{LogCopy, SledOptions};
-use super::{Head, LogError, LogReader};
+use super::{Head, LogError, LogReader, Scrubber};
 use crate::events::codec::{SCHEMA_NEWEST, encode_body};
 use crate::events::{Envelope, Offset};
 
@@ -73,7 +73,17 @@ pub enum LinesError {
     },
 }
 
-/// Writes the log as lines. `progress` is told each event.
+/// What is written of names, addresses, labels and sentences.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Texts {
+    /// They are what they are, and the lines give the same chain back.
+    #[default]
+    Kept,
+    /// Each is replaced, always by the same; the lines give a log of their own.
+    Scrubbed,
+}
+
+/// Writes the log as lines. `progress` is told each event. Gives the head of the log that the lines are.
 ///
 /// # Errors
 ///
@@ -81,16 +91,24 @@ pub enum LinesError {
 pub fn export(
     log: &dyn LogReader,
     out: &mut dyn Write,
+    texts: Texts,
     mut progress: impl FnMut(&Envelope),
 ) -> Result<Head, LinesError> {
-    let (oldest, head) = (log.oldest(), log.head());
+    let oldest = log.oldest();
     let after = log.head_at(Offset::new(oldest.get().saturating_sub(1)))?;
     write_line(out, &First { foldplane_log: LINES_FORMAT, schema: SCHEMA_NEWEST, after: after.into() })?;
+    let (mut scrubber, mut scrubbed) = (Scrubber::default(), after);
     for envelope in log.read(oldest)? {
-        let envelope = envelope?;
+        let mut envelope = envelope?;
+        if texts == Texts::Scrubbed {
+            envelope = scrubber.scrub(&envelope).map_err(io::Error::from)?;
+            let body = encode_body(&envelope).map_err(LogError::from)?;
+            scrubbed = scrubbed.link(body.schema, &body.bytes);
+        }
         write_line(out, &envelope)?;
         progress(&envelope);
     }
+    let head = if texts == Texts::Scrubbed { scrubbed } else { log.head() };
     write_line(out, &Last { end: head.into() })?;
     out.flush()?;
     Ok(head)

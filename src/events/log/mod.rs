@@ -12,13 +12,15 @@ mod checkpoint;
 mod files;
 mod lines;
 mod memory;
+mod scrub;
 mod sled;
 
 pub use super::{ChainHash, Head};
 pub use ahead::read_ahead;
 pub use checkpoint::{CHECKPOINTS_KEPT, Checkpoints};
-pub use lines::{LINES_FORMAT, LinesError, export, import};
+pub use lines::{LINES_FORMAT, LinesError, Texts, export, import};
 pub use memory::{MemoryFaults, MemoryLog, StoreHealth};
+pub use scrub::Scrubber;
 pub use sled::{
     Finding, LogCopy, OfflineLog, Retention, SledLog, SledOptions, Verification, copy_log, open_reader,
     relieves, verify,
