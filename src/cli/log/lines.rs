@@ -23,7 +23,7 @@ pub(super) struct Export {
     /// Replace every name, address, label and sentence, each always by the same
     ///
     /// What happened stays what it was: the lines can be shown to strangers, imported, replayed and tested with. Times, ports
-    /// and other numbers stay, and the chain is that of the new log.
+    /// and other numbers stay, hooks of policies are left out, and the chain is that of the new log.
     #[arg(long)]
     scrub: bool,
 }
