@@ -2,12 +2,16 @@
 
 use std::fmt;
 
+use axum::Json;
+use axum::extract::State as Given;
 use serde::{Deserialize, Serialize};
 
+use super::views::Listing;
+use super::{Sources, policies};
 use crate::engine::Storage;
 use crate::events::HostName;
 use crate::projection::state::{Cluster, ClusterName, Host, PortKey, State};
-use crate::projection::{HealthStatus, Snapshot};
+use crate::projection::{self, HealthStatus, Snapshot};
 use crate::xds::Ledger;
 use crate::xds::ledger::StreamStatus;
 
@@ -57,6 +61,8 @@ pub enum FindingKind {
     NoneReady,
     /// A host has no port left.
     PortsExhausted,
+    /// A hook of a policy gives no answer for an endpoint.
+    HookFailed,
     /// Events in the log made no sense.
     EventsIgnored,
     /// A worker has no port, so that nobody can be sent to it.
@@ -65,13 +71,14 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// Every kind, in the order in which they are shown.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::StorageUnavailable,
         Self::ExpiryHeld,
         Self::UpdateRejected,
         Self::ResponseOversized,
         Self::NoneReady,
         Self::PortsExhausted,
+        Self::HookFailed,
         Self::EventsIgnored,
         Self::WithoutEndpoint,
     ];
@@ -86,6 +93,7 @@ impl FindingKind {
             Self::ResponseOversized => "response_oversized",
             Self::NoneReady => "none_ready",
             Self::PortsExhausted => "ports_exhausted",
+            Self::HookFailed => "hook_failed",
             Self::EventsIgnored => "events_ignored",
             Self::WithoutEndpoint => "without_endpoint",
         }
@@ -94,9 +102,11 @@ impl FindingKind {
     const fn severity(self) -> Severity {
         match self {
             Self::StorageUnavailable | Self::ExpiryHeld | Self::UpdateRejected => Severity::Fault,
-            Self::ResponseOversized | Self::NoneReady | Self::PortsExhausted | Self::EventsIgnored => {
-                Severity::Warning
-            }
+            Self::ResponseOversized
+            | Self::NoneReady
+            | Self::PortsExhausted
+            | Self::HookFailed
+            | Self::EventsIgnored => Severity::Warning,
             Self::WithoutEndpoint => Severity::Notice,
         }
     }
@@ -111,6 +121,7 @@ impl FindingKind {
             Self::ResponseOversized => "have the client follow over delta, which is sent in parts",
             Self::NoneReady => "`foldplane get workers` shows why",
             Self::PortsExhausted => "report a larger range for the host",
+            Self::HookFailed => "until it is mended, what would hold without it holds (docs/policies.md)",
             Self::EventsIgnored => {
                 "`foldplane log verify` finds damage; events of another build are left as they are"
             }
@@ -152,10 +163,19 @@ pub fn findings(snapshot: &Snapshot, storage: &Storage, ledger: &Ledger) -> Vec<
     findings.extend(shortened(FindingKind::NoneReady, state.clusters().iter().filter_map(none_ready)));
     let exhausted = state.hosts().iter().filter_map(|(name, host)| exhausted(state, name, host));
     findings.extend(shortened(FindingKind::PortsExhausted, exhausted));
+    findings
+        .extend(shortened(FindingKind::HookFailed, projection::findings::findings(state).map(hook_failed)));
     findings.extend(ignored(state));
     findings.extend(shortened(FindingKind::WithoutEndpoint, without_endpoint(state)));
     findings.sort_by_key(|finding| (finding.severity, finding.kind));
     findings
+}
+
+pub(super) async fn list(Given(sources): Given<Sources>) -> Json<Listing<Finding>> {
+    let snapshot = sources.handle.snapshot();
+    let storage = sources.handle.storage().borrow().clone();
+    let items = findings(&snapshot, &storage, &sources.ledger);
+    Json(Listing { offset: snapshot.offset().get(), items })
 }
 
 /// The first of them, and how many there are beyond.
@@ -218,6 +238,11 @@ fn exhausted(state: &State, name: &HostName, host: &Host) -> Option<Finding> {
     let all = usize::from(range.last.saturating_sub(range.first)) + 1;
     let detail = format!("all {all} ports of {range} are held");
     (held >= all).then(|| FindingKind::PortsExhausted.found(name, detail))
+}
+
+fn hook_failed(finding: projection::findings::Finding) -> Finding {
+    let (about, detail) = policies::about(&finding);
+    FindingKind::HookFailed.found(about, detail)
 }
 
 fn ignored(state: &State) -> Option<Finding> {

@@ -55,7 +55,7 @@ pub fn router(sources: Sources) -> Router {
         .route("/v1/views/{name}", put(node_views::set).delete(node_views::remove))
         .route("/v1/services/{service}/policy", one_policy.clone())
         .route("/v1/policy", one_policy)
-        .route("/v1/findings", get(policies::list_findings))
+        .route("/v1/findings", get(findings::list))
         .route("/v1/state", get(lists::state))
         .route("/v1/events", get(events::events))
         .route("/v1/wait", get(wait::wait))

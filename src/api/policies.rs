@@ -96,12 +96,17 @@ pub fn findings_of(snapshot: &Snapshot) -> Listing<FindingView> {
 }
 
 fn finding_view(finding: &Finding) -> FindingView {
-    let (about, detail) = match finding {
+    let (about, detail) = about(finding);
+    FindingView { kind: finding.kind().to_owned(), about, detail }
+}
+
+/// About whom it is, and what it is.
+pub(super) fn about(finding: &Finding) -> (String, String) {
+    match finding {
         Finding::HookFailed { worker, port, hook, failure } => {
             (format!("{worker} {port}"), format!("the hook {hook} gives no answer: {failure}"))
         }
-    };
-    FindingView { kind: finding.kind().to_owned(), about, detail }
+    }
 }
 
 /// What would change if this command were obeyed now. Nothing is written.
@@ -176,8 +181,4 @@ pub(super) async fn delete(
     peer: ConnectInfo<SocketAddr>,
 ) -> Result<Json<OffsetBody>, Problem> {
     obey(&sources, peer, Command::SetPolicy { service: service(of)?, policy: Policy::default() }).await
-}
-
-pub(super) async fn list_findings(State(sources): State<Sources>) -> Json<Listing<FindingView>> {
-    Json(findings_of(&sources.handle.snapshot()))
 }

@@ -5,9 +5,9 @@ use clap::{Args, Subcommand};
 use super::fetch::Server;
 use super::out::{self, Format};
 use super::{Exit, Failure, block_on, lists};
+use crate::api::findings::Finding;
 use crate::api::hosts::HostView;
 use crate::api::node_views::NodeViewView;
-use crate::api::policies::FindingView;
 use crate::api::proxies::ProxyView;
 use crate::api::services::ServiceView;
 use crate::api::views::{EndpointView, Listing, WorkerView};
@@ -79,7 +79,7 @@ impl Get {
                     out::data(&lists::node_views(&listing, self.output)?)
                 }
                 What::Findings => {
-                    let listing: Listing<FindingView> = self.server.get("/v1/findings", &[]).await?;
+                    let listing: Listing<Finding> = self.server.get("/v1/findings", &[]).await?;
                     out::data(&lists::findings(&listing, self.output)?)
                 }
                 What::Proxies => {

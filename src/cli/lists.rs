@@ -2,9 +2,9 @@
 
 use super::Failure;
 use super::out::{Format, json, lines, table};
+use crate::api::findings::Finding;
 use crate::api::hosts::HostView;
 use crate::api::node_views::NodeViewView;
-use crate::api::policies::FindingView;
 use crate::api::proxies::{ProxyTypeView, ProxyView};
 use crate::api::services::ServiceView;
 use crate::api::views::{EndpointView, Listing, VerdictView, WorkerView};
@@ -217,15 +217,32 @@ fn lacks(stream: &BehindView) -> Vec<[String; 8]> {
     if stream.types.is_empty() { vec![row(None)] } else { stream.types.iter().map(Some).map(row).collect() }
 }
 
-pub(super) fn findings(listing: &Listing<FindingView>, format: Format) -> Result<String, Failure> {
+pub(super) fn findings(listing: &Listing<Finding>, format: Format) -> Result<String, Failure> {
     Ok(match format {
         Format::Json => json(listing)?,
-        Format::Text => lines(listing.items.iter().map(|item| &item.about)),
-        Format::Table | Format::Wide => table(
-            ["KIND", "ABOUT", "DETAIL"],
-            listing.items.iter().map(|item| [item.kind.clone(), item.about.clone(), item.detail.clone()]),
-        ),
+        Format::Text => lines(listing.items.iter().map(|item| format!("{} {}", item.kind, item.about))),
+        Format::Table => finding_table(&listing.items),
+        Format::Wide => finding_table_with_hints(&listing.items),
     })
+}
+
+/// What somebody should look at.
+pub(super) fn finding_table(findings: &[Finding]) -> String {
+    table(["SEVERITY", "FINDING", "ABOUT", "DETAIL"], findings.iter().map(finding_row))
+}
+
+/// The same, with what to do about each.
+pub(super) fn finding_table_with_hints(findings: &[Finding]) -> String {
+    let row = |finding: &Finding| {
+        let [severity, kind, about, detail] = finding_row(finding);
+        [severity, kind, about, detail, finding.hint.clone()]
+    };
+    table(["SEVERITY", "FINDING", "ABOUT", "DETAIL", "WHAT TO DO"], findings.iter().map(row))
+}
+
+fn finding_row(finding: &Finding) -> [String; 4] {
+    let Finding { kind, severity, about, detail, .. } = finding;
+    [severity.to_string(), kind.to_string(), about.clone(), detail.clone()]
 }
 
 fn name(worker: &WorkerView) -> String {

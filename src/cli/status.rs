@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::fetch::Server;
 use super::out::{self, Format};
-use super::{Exit, Failure, block_on};
+use super::{Exit, Failure, block_on, lists};
 use crate::api::findings::{Finding, Severity};
 use crate::api::status::StatusView;
 
@@ -36,9 +36,8 @@ impl Status {
         if faults == 0 {
             return Ok(());
         }
-        let (what, hint) = if faults == 1 { ("1 fault", "it is") } else { ("faults", "they are") };
-        let message = if faults == 1 { what.to_owned() } else { format!("{faults} {what}") };
-        Err(Failure::new(Exit::Fault, message).hint(format!("{hint} among the findings above")))
+        Err(Failure::new(Exit::Fault, format!("{faults} of the findings are faults"))
+            .hint("`foldplane status -o wide` says what to do about each"))
     }
 }
 
@@ -48,8 +47,8 @@ fn shown(status: &StatusView, format: Format) -> Result<String, Failure> {
         Format::Text => {
             out::lines(status.findings.iter().map(|finding| format!("{} {}", finding.kind, finding.about)))
         }
-        Format::Table => overview(status) + &findings(&status.findings),
-        Format::Wide => overview(status) + &findings_with_hints(&status.findings),
+        Format::Table => overview(status) + &findings(&status.findings, lists::finding_table),
+        Format::Wide => overview(status) + &findings(&status.findings, lists::finding_table_with_hints),
     })
 }
 
@@ -87,29 +86,6 @@ fn counts(counts: &BTreeMap<String, usize>) -> String {
     if some.is_empty() { "none".to_owned() } else { some.join(", ") }
 }
 
-fn findings(findings: &[Finding]) -> String {
-    if findings.is_empty() {
-        return "\nnothing to look at\n".to_owned();
-    }
-    let row = |finding: &Finding| {
-        [
-            finding.severity.to_string(),
-            finding.kind.to_string(),
-            finding.about.clone(),
-            finding.detail.clone(),
-        ]
-    };
-    "\n".to_owned() + &out::table(["SEVERITY", "FINDING", "ABOUT", "DETAIL"], findings.iter().map(row))
-}
-
-fn findings_with_hints(all: &[Finding]) -> String {
-    if all.is_empty() {
-        return findings(all);
-    }
-    let row = |finding: &Finding| {
-        let Finding { kind, severity, about, detail, hint } = finding;
-        [severity.to_string(), kind.to_string(), about.clone(), detail.clone(), hint.clone()]
-    };
-    "\n".to_owned()
-        + &out::table(["SEVERITY", "FINDING", "ABOUT", "DETAIL", "WHAT TO DO"], all.iter().map(row))
+fn findings(all: &[Finding], table: impl Fn(&[Finding]) -> String) -> String {
+    if all.is_empty() { "\nnothing to look at\n".to_owned() } else { format!("\n{}", table(all)) }
 }
