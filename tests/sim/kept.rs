@@ -83,3 +83,12 @@ fn a_crowd_is_held_through_a_crash_for_five_minutes_and_no_longer() {
     assert!((300_000..=310_000).contains(&(released[0] - held[0])), "{held:?} {released:?}");
     assert_eq!(times("WorkerRemoved"), vec![released[0]; 12]);
 }
+
+/// A worker came back within its grace and lost its connection again. The clock of the first grace went on, and removed it
+/// in the middle of the second.
+#[test]
+fn a_second_grace_is_not_cut_short_by_the_first() {
+    let waits = [1_241, 1_711, 1_779].map(Act::Wait);
+    let acts = [Act::Disconnect(0)].into_iter().chain(waits).chain([Act::Disconnect(0)]);
+    play(acts.collect());
+}

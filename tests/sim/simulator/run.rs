@@ -90,7 +90,6 @@ impl Run {
     async fn act(&mut self, act: &Act) {
         self.reached.note(act.name());
         let resources = self.site.handle.resources().borrow().clone();
-        let now_ms = self.now_ms();
         match act {
             Act::Wish(steps) => {
                 self.later(steps.iter().map(|step| step.after_ms % 50).sum()).await;
@@ -117,7 +116,7 @@ impl Run {
             Act::Resume(proxy) => self.lines[*proxy].resume(),
             Act::Reset(proxy) => self.lines[*proxy].connect(&resources, self.now),
             Act::Restart(proxy) => self.lines[*proxy].restart(&resources, self.now),
-            Act::Disconnect(worker) => self.steady[*worker].disconnect(&self.site, now_ms).await,
+            Act::Disconnect(worker) => self.steady[*worker].disconnect(&self.site).await,
             Act::Lie(worker, lie) => self.steady[*worker].slander(*lie, &self.site).await,
         }
     }
