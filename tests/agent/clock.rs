@@ -114,13 +114,13 @@ async fn what_is_due_stays_due(seconds: i64) {
     assert!((moved - seconds).abs() < 60, "the clock moved by {moved} s");
 }
 
-// etcd-io/etcd#12291
+// etcd-io/etcd#12291 (F31)
 #[tokio::test(flavor = "multi_thread")]
 async fn f31_a_clock_that_is_set_forward_by_an_hour_ends_nothing_early() {
     what_is_due_stays_due(HOUR).await;
 }
 
-// etcd-io/etcd#12291
+// etcd-io/etcd#12291 (F31)
 #[tokio::test(flavor = "multi_thread")]
 async fn f31_a_clock_that_is_set_back_by_an_hour_ends_everything_in_time() {
     what_is_due_stays_due(-HOUR).await;

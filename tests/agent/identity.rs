@@ -31,7 +31,7 @@ fn worker(host: &str, id: &str) -> proto::Register {
     proto::Register { service: "jobs".into(), host: host.into(), id: id.into(), ..Default::default() }
 }
 
-// kumahq/kuma#1738
+// kumahq/kuma#1738 (F24)
 #[tokio::test(flavor = "multi_thread")]
 async fn f24_a_control_plane_that_is_stopped_says_nothing_of_its_workers() {
     let mut server = tokio::task::block_in_place(Server::start);
@@ -47,7 +47,7 @@ async fn f24_a_control_plane_that_is_stopped_says_nothing_of_its_workers() {
     assert!(!log.contains("WorkerRemoved") && !log.contains("WorkerDisconnected"), "{log}");
 }
 
-// hashicorp/consul#8930
+// hashicorp/consul#8930 (F29)
 #[tokio::test(flavor = "multi_thread")]
 async fn f29_one_id_on_two_hosts_is_two_workers() {
     let server = tokio::task::block_in_place(Server::start);
@@ -58,7 +58,7 @@ async fn f29_one_id_on_two_hosts_is_two_workers() {
     assert_eq!(server.get(&["workers", "-o", "text"]), "jobs/w@h2\n");
 }
 
-// jdx/pitchfork#878, rsyslog/rsyslog#407
+// jdx/pitchfork#878, rsyslog/rsyslog#407 (F36)
 #[tokio::test(flavor = "multi_thread")]
 async fn f36_a_process_id_that_belongs_to_somebody_else_by_now_is_never_signalled() {
     let server = tokio::task::block_in_place(Server::start);

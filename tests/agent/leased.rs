@@ -32,7 +32,7 @@ impl Drop for Leased {
     }
 }
 
-// hashicorp/nomad#26424
+// hashicorp/nomad#26424 (F27)
 #[test]
 fn f27_a_worker_that_stood_still_for_longer_than_its_lease_is_removed_and_registers_again() {
     let server = Server::start();
