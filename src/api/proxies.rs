@@ -34,7 +34,7 @@ pub struct ProxyView {
 /// One type on a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProxyTypeView {
-    /// `CDS`, `EDS`, `LDS` or `RDS`.
+    /// `CDS`, `EDS`, `LEDS`, `LDS` or `RDS`.
     pub r#type: String,
     /// Whether it wants everything.
     pub wildcard: bool,

@@ -98,7 +98,7 @@ pub struct BehindView {
 /// A type of which a client lacks something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BehindTypeView {
-    /// `CDS`, `EDS`, `LDS` or `RDS`.
+    /// `CDS`, `EDS`, `LEDS`, `LDS` or `RDS`.
     pub r#type: String,
     /// `waiting` or `rejected`.
     pub state: String,
@@ -216,7 +216,7 @@ fn behind_type(
         r#type: type_url.to_string(),
         state: word(status.standing(offset)).to_owned(),
         held: status.acked.map(|version| version.to_string()),
-        wanted: stream.seen.of(type_url).version().to_string(),
+        wanted: stream.world(type_url).version().to_string(),
         rejected: status.rejection.as_ref().map(|rejection| RejectedView::of(stream, rejection)),
     }
 }

@@ -96,7 +96,7 @@ struct Declare {
     /// As what an unready endpoint is published: `unhealthy` or `absent` [default: `unhealthy`]
     #[arg(long, value_name = "STATUS", value_parser = word::<UnreadyAs>)]
     unready: Option<UnreadyAs>,
-    /// How clients get the endpoints: `eds` or `leds` [default: `eds`]
+    /// How delta Envoys get the endpoints: `eds`, all at once, or `leds`, one by one [default: `eds`]
     #[arg(long, value_parser = word::<Delivery>)]
     delivery: Option<Delivery>,
     /// How long its workers drain when nobody says otherwise [default: 5000]

@@ -133,7 +133,8 @@ pub enum Delivery {
     /// All in one load assignment.
     #[default]
     Eds,
-    /// One by one (LEDS), for Envoys and clusters of many endpoints.
+    /// One by one (LEDS), for delta Envoys and clusters of many endpoints; all others get the load assignment. Not where
+    /// localities are weighted.
     Leds,
 }
 

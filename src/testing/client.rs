@@ -107,11 +107,11 @@ impl Client {
     }
 }
 
-/// What every such client must hold in the end, by type and name.
+/// What every such client of a variant must hold in the end, by type and name.
 #[must_use]
-pub fn published(resources: &Resources) -> BTreeMap<(TypeUrl, String), Version> {
+pub fn published(variant: Variant, resources: &Resources) -> BTreeMap<(TypeUrl, String), Version> {
     let of = |type_url| {
-        let set = resources.of(type_url);
+        let set = variant.of(resources, type_url);
         set.iter().map(move |resource| ((type_url, resource.name.to_string()), resource.version))
     };
     [TypeUrl::Cluster, TypeUrl::ClusterLoadAssignment].into_iter().flat_map(of).collect()

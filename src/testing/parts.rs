@@ -129,15 +129,18 @@ fn policy() -> impl Strategy<Value = ClusterPolicy> {
     let weighting = select(&[LocalityWeighting::Off, LocalityWeighting::On][..]);
     let degraded = select(&[DegradedAs::Healthy, DegradedAs::Degraded][..]);
     let unready = select(&[UnreadyAs::Unhealthy, UnreadyAs::Absent][..]);
-    (lb, numbers, weighting, degraded, unready).prop_map(
-        |(lb, (connect_timeout_ms, panic_threshold), locality_weighting, degraded, unready)| ClusterPolicy {
-            lb,
-            connect_timeout_ms: connect_timeout_ms.and_then(NonZeroU32::new),
-            panic_threshold,
-            locality_weighting,
-            degraded,
-            unready,
-            delivery: Delivery::Eds,
+    let delivery = select(&[Delivery::Eds, Delivery::Leds][..]);
+    (lb, numbers, weighting, degraded, unready, delivery).prop_map(
+        |(lb, (connect_timeout_ms, panic_threshold), locality_weighting, degraded, unready, delivery)| {
+            ClusterPolicy {
+                lb,
+                connect_timeout_ms: connect_timeout_ms.and_then(NonZeroU32::new),
+                panic_threshold,
+                locality_weighting,
+                degraded,
+                unready,
+                delivery,
+            }
         },
     )
 }

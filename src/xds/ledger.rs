@@ -12,7 +12,7 @@ use super::protocol::{Machine, StreamId};
 pub use super::protocol::{Rejection, Served, TypeStatus, Variant};
 use crate::events::event::UpdateRejection;
 use crate::events::{Offset, Timestamp, ViewName};
-use crate::projection::resources::{Resources, TypeUrl};
+use crate::projection::resources::{ResourceSet, Resources, TypeUrl};
 
 /// How many refusals are remembered, so that each is reported once. When they are more, all are forgotten, and one
 /// that is still going on is reported a second time.
@@ -94,6 +94,12 @@ pub struct StreamStatus {
 }
 
 impl StreamStatus {
+    /// The resources of a type as it gets them.
+    #[must_use]
+    pub fn world(&self, type_url: TypeUrl) -> &ResourceSet {
+        self.variant.of(&self.seen, type_url)
+    }
+
     /// How many events it is behind.
     #[must_use]
     pub fn lag(&self) -> u64 {

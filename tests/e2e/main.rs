@@ -23,6 +23,7 @@ mod demo;
 mod doors;
 mod grpc;
 mod hosts;
+mod leds;
 mod policies;
 mod refusals;
 mod replay;

@@ -44,6 +44,7 @@ struct Guest {
     cluster: &'static str,
     scope: Scope,
     shown: Shown,
+    variant: Variant,
     client: Client,
 }
 
@@ -53,7 +54,7 @@ impl Guest {
         let shown = scope.show(whole);
         let client = Client::new(variant, shown.resources(), Duration::ZERO);
         let cluster = if number < CLIENTS / 2 { "edge" } else { "inner" };
-        Self { id: format!("n{number}"), cluster, scope, shown, client }
+        Self { id: format!("n{number}"), cluster, scope, shown, variant, client }
     }
 
     fn look(&mut self, whole: &Arc<Resources>) -> Arc<Resources> {
@@ -76,7 +77,7 @@ impl Guest {
                 clusters.is_empty() || clusters.iter().any(|glob| like(glob.as_str(), self.cluster))
             })
             .collect();
-        let mut held = published(whole);
+        let mut held = published(self.variant, whole);
         if !mine.is_empty() {
             held.retain(|(_, name), _| {
                 let service = name.split_once(':').map_or(name.as_str(), |(service, _)| service);

@@ -19,6 +19,7 @@ mod server;
 mod world;
 
 mod answers;
+mod collections;
 mod conformance;
 mod csds;
 mod dull_client;

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use envoy_types::pb::envoy::config::cluster::v3::{Cluster, cluster::EdsClusterConfig};
 use envoy_types::pb::envoy::config::core::v3::Locality;
-use envoy_types::pb::envoy::config::endpoint::v3::{ClusterLoadAssignment, LocalityLbEndpoints};
+use envoy_types::pb::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
+use envoy_types::pb::envoy::config::endpoint::v3::{
+    ClusterLoadAssignment, Endpoint, LbEndpoint, LocalityLbEndpoints,
+};
 use envoy_types::pb::envoy::config::listener::v3::{ApiListener, Listener};
 use envoy_types::pb::envoy::config::route::v3::RouteConfiguration;
 use envoy_types::pb::google::protobuf::Any;
@@ -99,6 +102,11 @@ fn encode(type_url: TypeUrl, name: &str, content: &str) -> Vec<u8> {
             let endpoints = vec![LocalityLbEndpoints { locality, ..LocalityLbEndpoints::default() }];
             ClusterLoadAssignment { cluster_name: name, endpoints, ..ClusterLoadAssignment::default() }
                 .encode_to_vec()
+        }
+        TypeUrl::LbEndpoint => {
+            let endpoint = Endpoint { hostname: content.into(), ..Endpoint::default() };
+            let host_identifier = Some(HostIdentifier::Endpoint(endpoint));
+            LbEndpoint { host_identifier, ..LbEndpoint::default() }.encode_to_vec()
         }
         TypeUrl::Listener => {
             let api_listener = (content == "api").then(ApiListener::default);

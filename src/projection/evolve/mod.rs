@@ -1,5 +1,6 @@
 //! The fold: one event, one step. It never refuses and never fails.
 
+mod collections;
 mod index;
 mod publish;
 
@@ -147,6 +148,7 @@ fn start(state: &mut State, replica: Replica) {
         };
         index::update(state, &key, awaited);
     }
+    collections::begin_all(state);
 }
 
 fn register(

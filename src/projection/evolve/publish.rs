@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::collections::{self, is_collected};
 use crate::events::event::{ClusterPolicy, EndpointAddress, Protocol};
 use crate::events::{Offset, PortName, ServiceName, WorkerKey};
 use crate::projection::hooks::decide;
@@ -80,7 +81,8 @@ fn place(state: &mut State, key: &WorkerKey, worker: &mut Worker) -> Vec<Cluster
             health,
             weight: worker.weight,
         });
-        let member = Member { worker: key.clone(), port: endpoint.port.clone(), published };
+        let (worker, port, changed) = (key.clone(), endpoint.port.clone(), state.offset);
+        let member = Member { worker, port, published, changed };
         if attach(state, &name, &endpoint.address, member) == Joined::AsFirstOfItsPort {
             touched.push(name.clone());
         }
@@ -113,14 +115,18 @@ fn found(state: &mut State, name: &ClusterName, service: &ServiceName, port: &Po
     let offset = state.offset;
     let port = declared_port(state, service, name).unwrap_or_else(|| port.clone());
     let protocol = protocol(state, service, &port);
+    let policy = state.policy_of(service);
     let cluster = Cluster {
         service: service.clone(),
         ports: BTreeMap::new(),
         protocol,
-        policy: state.policy_of(service),
+        policy,
         changed: offset,
         routed: is_routed(protocol).then_some(offset),
         endpoints_changed: offset,
+        collection: is_collected(&policy).then_some(offset),
+        departed: 0,
+        groups_changed: offset,
         members: imbl::OrdMap::new(),
     };
     state.routes_changed = cluster.routed.unwrap_or(state.routes_changed);
@@ -151,15 +157,20 @@ enum Joined {
     AsOneMore,
 }
 
-fn attach(state: &mut State, name: &ClusterName, address: &EndpointAddress, member: Member) -> Joined {
+fn attach(state: &mut State, name: &ClusterName, address: &EndpointAddress, mut member: Member) -> Joined {
     let offset = state.offset;
     let Some(shared) = state.clusters.get_mut(name.as_str()) else { return Joined::AsOneMore };
     let before = shared.members.get(address);
+    let was = before.and_then(|member| member.published.clone());
+    let is_news = was != member.published;
+    if let Some(before) = before.filter(|_| !is_news) {
+        member.changed = before.changed;
+    }
     if before == Some(&member) {
         return Joined::AsOneMore;
     }
-    let is_news = before.and_then(|member| member.published.as_ref()) != member.published.as_ref();
     let is_new = before.is_none();
+    let grouped = collections::groups(shared);
     let cluster = Arc::make_mut(shared);
     let of_port = cluster.ports.entry(member.port.clone()).or_default();
     *of_port += u32::from(is_new);
@@ -168,6 +179,10 @@ fn attach(state: &mut State, name: &ClusterName, address: &EndpointAddress, memb
     if is_news {
         cluster.endpoints_changed = offset;
         state.endpoints_changed = offset;
+        if cluster.collection.is_some() {
+            collections::note(cluster, grouped.as_ref(), was.as_ref(), offset);
+            state.collections_changed = offset;
+        }
     }
     joined
 }
@@ -175,10 +190,15 @@ fn attach(state: &mut State, name: &ClusterName, address: &EndpointAddress, memb
 fn detach(state: &mut State, name: &ClusterName, address: &EndpointAddress) {
     let offset = state.offset;
     let Some(cluster) = state.clusters.get_mut(name.as_str()).map(Arc::make_mut) else { return };
+    let grouped = collections::groups(cluster);
     let Some(left) = cluster.members.remove(address) else { return };
     if left.published.is_some() {
         cluster.endpoints_changed = offset;
         state.endpoints_changed = offset;
+        if cluster.collection.is_some() {
+            collections::note(cluster, grouped.as_ref(), left.published.as_ref(), offset);
+            state.collections_changed = offset;
+        }
     }
     if let Some(of_port) = cluster.ports.get_mut(&left.port) {
         *of_port = of_port.saturating_sub(1);
@@ -199,6 +219,15 @@ fn settle(state: &mut State, name: &ClusterName) {
     if attributes(&next) != attributes(cluster) {
         next.changed = offset;
         state.clusters_changed = offset;
+    }
+    let renewed = next.changed == offset || cluster.collection.is_none();
+    match is_collected(&policy) {
+        true if renewed => collections::begin(&mut next, offset),
+        true => {}
+        false => next.collection = None,
+    }
+    if next.collection != cluster.collection {
+        state.collections_changed = offset;
     }
     if is_routed(protocol) != cluster.routed.is_some() {
         next.routed = is_routed(protocol).then_some(offset);
@@ -230,6 +259,9 @@ fn sweep(state: &mut State, name: &ClusterName) {
     let offset: Offset = state.offset;
     if cluster.routed.is_some() {
         state.routes_changed = offset;
+    }
+    if cluster.collection.is_some() {
+        state.collections_changed = offset;
     }
     state.clusters.remove(name.as_str());
     state.clusters_changed = offset;

@@ -15,34 +15,49 @@ use crate::projection::state::Published;
 /// The published members of one locality, by address.
 type Group<'a> = Vec<(&'a EndpointAddress, &'a Published)>;
 
+/// The localities of one priority.
+pub(super) type Localities<'a> = BTreeMap<&'a Locality, Group<'a>>;
+
 /// Everything published of a cluster: priorities without holes (envoyproxy/envoy#8088), one entry a locality,
 /// sorted by priority, locality and address.
 pub(super) fn message(name: &ClusterName, cluster: &Cluster) -> pb::ClusterLoadAssignment {
-    let mut priorities: BTreeMap<u32, BTreeMap<&Locality, Group<'_>>> = BTreeMap::new();
+    pb::ClusterLoadAssignment {
+        cluster_name: name.as_str().to_owned(),
+        endpoints: (0..)
+            .zip(groups(cluster).values())
+            .flat_map(|(rank, group)| localities(rank, group))
+            .collect(),
+        ..pb::ClusterLoadAssignment::default()
+    }
+}
+
+/// What is published of a cluster, by priority and locality.
+pub(super) fn groups(cluster: &Cluster) -> BTreeMap<u32, Localities<'_>> {
+    let mut priorities: BTreeMap<u32, Localities<'_>> = BTreeMap::new();
     for (address, member) in &cluster.members {
         if let Some(published) = &member.published {
             let localities = priorities.entry(published.priority).or_default();
             localities.entry(&published.locality).or_default().push((address, published));
         }
     }
-    pb::ClusterLoadAssignment {
-        cluster_name: name.as_str().to_owned(),
-        endpoints: (0..).zip(priorities.values()).flat_map(|(rank, group)| localities(rank, group)).collect(),
-        ..pb::ClusterLoadAssignment::default()
+    priorities
+}
+
+pub(super) fn locality(locality: &Locality) -> core::Locality {
+    core::Locality {
+        region: locality.region.clone(),
+        zone: locality.zone.clone(),
+        sub_zone: locality.sub_zone.clone(),
     }
 }
 
 fn localities<'a>(
     priority: u32,
-    groups: &'a BTreeMap<&Locality, Group<'a>>,
+    groups: &'a Localities<'a>,
 ) -> impl Iterator<Item = pb::LocalityLbEndpoints> + 'a {
     let shares: Vec<u64> = groups.values().map(share).collect();
     groups.iter().zip(weights::fit(&shares)).map(move |((locality, group), weight)| pb::LocalityLbEndpoints {
-        locality: Some(core::Locality {
-            region: locality.region.clone(),
-            zone: locality.zone.clone(),
-            sub_zone: locality.sub_zone.clone(),
-        }),
+        locality: Some(self::locality(locality)),
         lb_endpoints: endpoints(group),
         // gRPC ignores a locality without one (xds-rules 26).
         load_balancing_weight: Some(UInt32Value { value: weight }),
@@ -74,7 +89,7 @@ fn endpoints(group: &Group<'_>) -> Vec<pb::LbEndpoint> {
         .collect()
 }
 
-fn endpoint(address: &EndpointAddress, published: &Published, weight: u32) -> pb::LbEndpoint {
+pub(super) fn endpoint(address: &EndpointAddress, published: &Published, weight: u32) -> pb::LbEndpoint {
     pb::LbEndpoint {
         health_status: match published.health {
             HealthStatus::Healthy => core::HealthStatus::Healthy,

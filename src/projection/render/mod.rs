@@ -1,8 +1,11 @@
 //! From a state to what clients are sent. The same state gives the same bytes, everywhere and for ever.
 
 mod clusters;
+mod collections;
 mod endpoints;
 mod weights;
+
+use std::sync::Arc;
 
 use imbl::ordmap::DiffItem;
 
@@ -20,11 +23,13 @@ pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
     for item in earlier_state.clusters().diff(next.clusters()) {
         match item {
             DiffItem::Add(name, cluster) => {
+                put_collections(&mut resources, name, (None, Some(cluster)), next);
                 put_cluster(&mut resources, name, cluster);
                 put_way(&mut resources, name, cluster.routed);
                 put_endpoints(&mut resources, name, cluster);
             }
             DiffItem::Update { old: (_, old), new: (name, cluster) } => {
+                put_collections(&mut resources, name, (Some(old), Some(cluster)), next);
                 if old.changed != cluster.changed {
                     put_cluster(&mut resources, name, cluster);
                 }
@@ -37,7 +42,8 @@ pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
                     put_endpoints(&mut resources, name, cluster);
                 }
             }
-            DiffItem::Remove(name, _) => {
+            DiffItem::Remove(name, old) => {
+                put_collections(&mut resources, name, (Some(old), None), next);
                 take_way(&mut resources, name, next.routes_changed());
                 let name = ResourceName::new(name.as_str());
                 resources.of(TypeUrl::Cluster).remove(&name, next.clusters_changed());
@@ -53,7 +59,21 @@ pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
         resources.set_views(NodeViews::new(next.views_changed(), next.views().clone()));
     }
     resources.of(TypeUrl::ClusterLoadAssignment).changed_at(next.endpoints_changed());
+    resources.of(TypeUrl::LbEndpoint).changed_at(next.collections_changed());
     resources.build()
+}
+
+/// The endpoints of a cluster one by one, where they are or were delivered so.
+fn put_collections(
+    resources: &mut ResourcesBuilder,
+    name: &ClusterName,
+    (old, new): (Option<&Arc<Cluster>>, Option<&Arc<Cluster>>),
+    next: &State,
+) {
+    let (old, new) = (old.map(AsRef::as_ref), new.map(AsRef::as_ref));
+    if [old, new].into_iter().flatten().any(|cluster| cluster.collection.is_some()) {
+        collections::update(resources, name, (old, new), next.collections_changed());
+    }
 }
 
 fn put_cluster(resources: &mut ResourcesBuilder, name: &ClusterName, cluster: &Cluster) {

@@ -15,8 +15,9 @@ use envoy_types::pb::envoy::config::core::v3::{
     self as core, AggregatedConfigSource, ApiVersion, ConfigSource, Locality,
 };
 use envoy_types::pb::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
+use envoy_types::pb::envoy::config::endpoint::v3::locality_lb_endpoints::LbConfig;
 use envoy_types::pb::envoy::config::endpoint::v3::{
-    ClusterLoadAssignment, Endpoint, LbEndpoint, LocalityLbEndpoints,
+    ClusterLoadAssignment, Endpoint, LbEndpoint, LedsClusterLocalityConfig, LocalityLbEndpoints,
 };
 use envoy_types::pb::envoy::config::listener::v3::{ApiListener, Listener};
 use envoy_types::pb::envoy::config::route::v3 as pb;
@@ -76,6 +77,23 @@ pub fn load_assignment(name: &str, endpoints: Vec<LbEndpoint>) -> ClusterLoadAss
         cluster_name: name.to_owned(),
         endpoints: if is_empty { Vec::new() } else { vec![locality] },
         ..ClusterLoadAssignment::default()
+    }
+}
+
+/// What the name of every collection of endpoints begins with.
+pub const COLLECTIONS: &str = "xdstp://foldplane/envoy.config.endpoint.v3.LbEndpoint/";
+
+/// The endpoints of one locality, which the collection of this name holds, on the same aggregated delta stream
+/// (xds-rules 35).
+#[must_use]
+pub fn collection(name: &str, locality: Locality, priority: u32) -> LocalityLbEndpoints {
+    let source =
+        LedsClusterLocalityConfig { leds_config: Some(over_ads()), leds_collection_name: name.to_owned() };
+    LocalityLbEndpoints {
+        locality: Some(locality),
+        priority,
+        lb_config: Some(LbConfig::LedsClusterLocalityConfig(source)),
+        ..LocalityLbEndpoints::default()
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Links {
     pub(super) reach: Reach,
     /// The assignment from which a cluster takes its endpoints.
     pub(super) assignment: Option<ResourceName>,
+    /// The collection that an endpoint is in: its name up to the last slash, and a star.
+    pub(super) collection: Option<ResourceName>,
 }
 
 /// Only the fields that are looked at; everything else is skipped while decoding.
@@ -45,13 +47,13 @@ struct ListenerLinks {
 
 impl Links {
     /// Reads the links of an encoded message. One that cannot be read has none.
-    pub(super) fn of(type_url: TypeUrl, message: &[u8]) -> Self {
+    pub(super) fn of(type_url: TypeUrl, name: &ResourceName, message: &[u8]) -> Self {
+        let none = Self { reach: Reach::Wildcard, assignment: None, collection: None };
         match type_url {
-            TypeUrl::Cluster => Self { reach: Reach::Wildcard, assignment: assignment(message) },
-            TypeUrl::Listener => Self { reach: listener_reach(message), assignment: None },
-            TypeUrl::ClusterLoadAssignment | TypeUrl::RouteConfiguration => {
-                Self { reach: Reach::Wildcard, assignment: None }
-            }
+            TypeUrl::Cluster => Self { assignment: assignment(message), ..none },
+            TypeUrl::LbEndpoint => Self { collection: collection(name), ..none },
+            TypeUrl::Listener => Self { reach: listener_reach(message), ..none },
+            TypeUrl::ClusterLoadAssignment | TypeUrl::RouteConfiguration => none,
         }
     }
 }
@@ -60,6 +62,11 @@ fn assignment(message: &[u8]) -> Option<ResourceName> {
     let cluster = ClusterLinks::decode(message).ok()?;
     let service = cluster.eds?.service_name;
     Some(ResourceName::new(if service.is_empty() { &cluster.name } else { &service }))
+}
+
+fn collection(name: &ResourceName) -> Option<ResourceName> {
+    let (prefix, _) = name.as_str().rsplit_once('/')?;
+    Some(ResourceName::new(&format!("{prefix}/*")))
 }
 
 fn listener_reach(message: &[u8]) -> Reach {
@@ -86,7 +93,9 @@ mod tests {
             }),
             ..Cluster::default()
         };
-        let of = |cluster: Cluster| Links::of(TypeUrl::Cluster, &cluster.encode_to_vec()).assignment;
+        let of = |cluster: Cluster| {
+            Links::of(TypeUrl::Cluster, &"web".into(), &cluster.encode_to_vec()).assignment
+        };
         assert_eq!(of(with("shared")), Some("shared".into()));
         assert_eq!(of(with("")), Some("web".into()));
         assert_eq!(of(Cluster { name: "static".into(), ..Cluster::default() }), None);
@@ -94,7 +103,8 @@ mod tests {
 
     #[test]
     fn an_api_listener_is_only_for_those_that_name_it() {
-        let of = |listener: Listener| Links::of(TypeUrl::Listener, &listener.encode_to_vec()).reach;
+        let of =
+            |listener: Listener| Links::of(TypeUrl::Listener, &"web".into(), &listener.encode_to_vec()).reach;
         assert_eq!(of(Listener::default()), Reach::Wildcard);
         let api_listener = Some(ApiListener::default());
         assert_eq!(of(Listener { api_listener, ..Listener::default() }), Reach::Named);

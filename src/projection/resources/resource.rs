@@ -27,6 +27,12 @@ impl ResourceName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// What the names of all its members begin with, where this is the name of a collection.
+    #[must_use]
+    pub fn members(&self) -> Option<&str> {
+        self.0.strip_suffix('*').filter(|prefix| prefix.ends_with('/'))
+    }
 }
 
 impl fmt::Display for ResourceName {
@@ -83,7 +89,7 @@ impl Resource {
         let version = Version { offset, digest: ContentDigest::of(&any) };
         let sotw_header = length_delimited(RESOURCES_FIELD, any.len());
         let delta_header = delta_header(&name, version, any.len());
-        let links = Links::of(type_url, message);
+        let links = Links::of(type_url, &name, message);
         Self { name, version, any, sotw_header, delta_header, links }
     }
 
@@ -117,6 +123,13 @@ impl Resource {
         self.links.assignment.as_ref()
     }
 
+    /// The collection that this endpoint is in, by the name that a client gives to have all of it; nothing for other
+    /// resources.
+    #[must_use]
+    pub const fn collection(&self) -> Option<&ResourceName> {
+        self.links.collection.as_ref()
+    }
+
     /// How many bytes either field takes, at most.
     #[must_use]
     pub fn field_bytes(&self) -> usize {
@@ -136,6 +149,10 @@ impl Served for envoy_types::pb::envoy::config::cluster::v3::Cluster {
 
 impl Served for envoy_types::pb::envoy::config::endpoint::v3::ClusterLoadAssignment {
     const TYPE_URL: TypeUrl = TypeUrl::ClusterLoadAssignment;
+}
+
+impl Served for envoy_types::pb::envoy::config::endpoint::v3::LbEndpoint {
+    const TYPE_URL: TypeUrl = TypeUrl::LbEndpoint;
 }
 
 impl Served for envoy_types::pb::envoy::config::listener::v3::Listener {

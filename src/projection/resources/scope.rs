@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::builders::COLLECTIONS;
 use super::{Change, ResourceName, ResourceSet, Resources, TypeUrl};
 use crate::events::{Glob, Offset};
 
@@ -48,10 +49,12 @@ impl Scope {
             let (before, now, shown) = (earlier.whole.of(type_url), whole.of(type_url), next.of(type_url));
             if let Self::Only(globs) = self {
                 follow(globs, (before, now), shown);
+                shown.depart_as(now);
             }
             // A stream never goes back, whichever scope it had before (xds-rules 19).
             shown.changed_at(now.version().offset.max(views_changed));
         }
+        next.collect_as(whole);
         Shown { whole: Arc::clone(whole), resources: Arc::new(next.build()) }
     }
 }
@@ -66,9 +69,11 @@ fn follow(globs: &BTreeSet<Glob>, (before, now): (&ResourceSet, &ResourceSet), s
     }
 }
 
-/// A resource belongs to the service before the first colon of its name: `web:admin` is a port of `web`.
+/// A resource belongs to the service before the first colon of its name: `web:admin` is a port of `web`. An endpoint by
+/// itself belongs to the cluster that its name begins with.
 fn shows(globs: &BTreeSet<Glob>, name: &ResourceName) -> bool {
     let name = name.as_str();
+    let name = name.strip_prefix(COLLECTIONS).and_then(|rest| rest.split('/').next()).unwrap_or(name);
     let service = name.split(':').next().unwrap_or(name);
     globs.iter().any(|glob| glob.matches(name) || glob.matches(service))
 }

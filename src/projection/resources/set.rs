@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use imbl::OrdMap;
 use imbl::ordmap::DiffItem;
+use imbl::{OrdMap, OrdSet};
 
 use super::{NodeViews, Resource, ResourceName, Served, SetDigest, TypeUrl, Version};
 use crate::events::Offset;
@@ -14,6 +14,7 @@ pub struct ResourceSet {
     offset: Offset,
     digest: SetDigest,
     by_name: OrdMap<ResourceName, Arc<Resource>>,
+    departed: OrdSet<ResourceName>,
 }
 
 /// How one resource differs between two sets.
@@ -41,6 +42,25 @@ impl ResourceSet {
     /// Every resource, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.by_name.values()
+    }
+
+    /// The members of the collection with this name, sorted by name; none where it is no such name.
+    pub fn collection<'a>(&'a self, name: &'a ResourceName) -> impl Iterator<Item = &'a Arc<Resource>> {
+        let members = name.members().into_iter().flat_map(|prefix| {
+            let behind = self.by_name.range(ResourceName::new(prefix)..).map(|(_, resource)| resource);
+            behind.take_while(move |resource| resource.name.as_str().starts_with(prefix))
+        });
+        members.filter(move |resource| resource.collection() == Some(name))
+    }
+
+    /// Those that left the collection with this name since it began, sorted. Envoy says nothing of what it holds of a
+    /// collection when it comes back, and keeps what it is not told of.
+    pub fn departed<'a>(&'a self, name: &'a ResourceName) -> impl Iterator<Item = &'a ResourceName> {
+        let begin = |prefix: &'a str| {
+            let behind = self.departed.range(ResourceName::new(prefix)..);
+            behind.take_while(move |name| name.as_str().starts_with(prefix))
+        };
+        name.members().into_iter().flat_map(begin)
     }
 
     /// How many there are.
@@ -75,6 +95,7 @@ impl ResourceSet {
     pub fn put(&mut self, resource: Arc<Resource>) {
         self.offset = self.offset.max(resource.version.offset);
         self.digest.insert(&resource.name, resource.version);
+        self.departed.remove(&resource.name);
         if let Some(old) = self.by_name.insert(resource.name.clone(), resource) {
             self.digest.remove(&old.name, old.version);
         }
@@ -86,6 +107,23 @@ impl ResourceSet {
             self.offset = self.offset.max(offset);
             self.digest.remove(&old.name, old.version);
         }
+    }
+
+    /// Takes a resource out of a collection that goes on, by an event at `offset`.
+    pub fn depart(&mut self, name: &ResourceName, offset: Offset) {
+        self.remove(name, offset);
+        self.departed.insert(name.clone());
+    }
+
+    /// Forgets who left the collections whose names begin with this.
+    pub fn forget_departed(&mut self, prefix: &str) {
+        let known = std::mem::take(&mut self.departed);
+        self.departed = known.into_iter().filter(|name| !name.as_str().starts_with(prefix)).collect();
+    }
+
+    /// As of another set, of which this one shows a part.
+    pub(super) fn depart_as(&mut self, other: &Self) {
+        self.departed = other.departed.clone();
     }
 
     /// Marks that an event at `offset` changed the set.
@@ -113,19 +151,35 @@ pub struct Resources {
     offset: Offset,
     views: Arc<NodeViews>,
     sets: [ResourceSet; TypeUrl::ALL.len()],
+    /// Assignments that name collections in place of their endpoints.
+    collected: OrdMap<ResourceName, Arc<Resource>>,
+    /// All assignments, those among them.
+    delta_assignments: ResourceSet,
 }
 
 impl Resources {
     /// Starts from these resources, towards those at `offset`.
     #[must_use]
     pub fn builder(&self, offset: Offset) -> ResourcesBuilder {
-        ResourcesBuilder(Self { offset, ..self.clone() })
+        ResourcesBuilder { next: Self { offset, ..self.clone() }, earlier: self.clone() }
     }
 
     /// The log offset that these resources show.
     #[must_use]
     pub const fn offset(&self) -> Offset {
         self.offset
+    }
+
+    /// The resources of one type as delta streams get them: their assignments may name collections, which no other
+    /// variant and no gRPC client can follow (xds-rules 35).
+    #[must_use]
+    pub fn delta_of(&self, type_url: TypeUrl) -> &ResourceSet {
+        match type_url {
+            TypeUrl::ClusterLoadAssignment => &self.delta_assignments,
+            TypeUrl::Cluster | TypeUrl::LbEndpoint | TypeUrl::Listener | TypeUrl::RouteConfiguration => {
+                self.of(type_url)
+            }
+        }
     }
 
     /// Which node sees what of them.
@@ -137,10 +191,11 @@ impl Resources {
     /// The resources of one type.
     #[must_use]
     pub fn of(&self, type_url: TypeUrl) -> &ResourceSet {
-        let [clusters, endpoints, listeners, routes] = &self.sets;
+        let [clusters, assignments, endpoints, listeners, routes] = &self.sets;
         match type_url {
             TypeUrl::Cluster => clusters,
-            TypeUrl::ClusterLoadAssignment => endpoints,
+            TypeUrl::ClusterLoadAssignment => assignments,
+            TypeUrl::LbEndpoint => endpoints,
             TypeUrl::Listener => listeners,
             TypeUrl::RouteConfiguration => routes,
         }
@@ -149,15 +204,19 @@ impl Resources {
 
 /// Makes the next [`Resources`] from the last.
 #[derive(Debug)]
-pub struct ResourcesBuilder(Resources);
+pub struct ResourcesBuilder {
+    next: Resources,
+    earlier: Resources,
+}
 
 impl ResourcesBuilder {
     /// The set to change.
     pub fn of(&mut self, type_url: TypeUrl) -> &mut ResourceSet {
-        let [clusters, endpoints, listeners, routes] = &mut self.0.sets;
+        let [clusters, assignments, endpoints, listeners, routes] = &mut self.next.sets;
         match type_url {
             TypeUrl::Cluster => clusters,
-            TypeUrl::ClusterLoadAssignment => endpoints,
+            TypeUrl::ClusterLoadAssignment => assignments,
+            TypeUrl::LbEndpoint => endpoints,
             TypeUrl::Listener => listeners,
             TypeUrl::RouteConfiguration => routes,
         }
@@ -165,13 +224,13 @@ impl ResourcesBuilder {
 
     /// Says which node sees what. Without views every node sees everything.
     pub fn set_views(&mut self, views: NodeViews) {
-        self.0.views = Arc::new(views);
+        self.next.views = Arc::new(views);
     }
 
     /// Puts a message in, as changed by the event at this builder's offset. One with the bytes that are there keeps
     /// its version, so that nobody is sent it again (xds-rules 2).
     pub fn put<M: prost::Message + Served>(&mut self, name: &str, message: &M) {
-        let resource = Resource::encode(name, self.0.offset, message);
+        let resource = Resource::encode(name, self.next.offset, message);
         let set = self.of(M::TYPE_URL);
         let same = set.get(name).is_some_and(|held| held.version.digest == resource.version.digest);
         if !same {
@@ -181,13 +240,46 @@ impl ResourcesBuilder {
 
     /// Takes a resource out, by the event at this builder's offset.
     pub fn take(&mut self, type_url: TypeUrl, name: &str) {
-        let offset = self.0.offset;
+        let offset = self.next.offset;
         self.of(type_url).remove(&ResourceName::new(name), offset);
+    }
+
+    /// Lets delta streams have this assignment in place of the full one with its name, while there is one.
+    pub fn collect(&mut self, assignment: Resource) {
+        self.next.collected.insert(assignment.name.clone(), Arc::new(assignment));
+    }
+
+    /// Lets delta streams have the full assignment again.
+    pub fn uncollect(&mut self, name: &str) {
+        self.next.collected.remove(name);
+    }
+
+    /// As of another set of resources.
+    pub(super) fn collect_as(&mut self, other: &Resources) {
+        self.next.collected = other.collected.clone();
     }
 
     /// The finished resources.
     #[must_use]
-    pub fn build(self) -> Resources {
-        self.0
+    pub fn build(mut self) -> Resources {
+        let (full, collected) = (self.next.of(TypeUrl::ClusterLoadAssignment).clone(), &self.next.collected);
+        let changed = changes(self.earlier.of(TypeUrl::ClusterLoadAssignment).by_name(), full.by_name());
+        let swapped = changes(&self.earlier.collected, collected);
+        for change in changed.chain(swapped) {
+            let name = match change {
+                Change::Upsert(resource) => resource.name.clone(),
+                Change::Removed(name) => name,
+            };
+            match (full.get(name.as_str()), collected.get(&name)) {
+                (Some(_), Some(resource)) | (Some(resource), None) => {
+                    self.next.delta_assignments.put(Arc::clone(resource));
+                }
+                (None, _) => self.next.delta_assignments.remove(&name, full.version().offset),
+            }
+        }
+        // What comes back from a collection is older than the collection was.
+        let endpoints = self.next.of(TypeUrl::LbEndpoint).version().offset;
+        self.next.delta_assignments.changed_at(full.version().offset.max(endpoints));
+        self.next
     }
 }

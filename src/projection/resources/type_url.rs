@@ -2,13 +2,16 @@
 
 use std::fmt;
 
-/// A resource type that is served. The order is make-before-break: new clusters, their endpoints, listeners, routes.
+/// A resource type that is served. The order is make-before-break: new clusters, their endpoints, listeners,
+/// routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TypeUrl {
     /// CDS.
     Cluster,
     /// EDS.
     ClusterLoadAssignment,
+    /// LEDS: the endpoints of an assignment one by one. In delta only.
+    LbEndpoint,
     /// LDS.
     Listener,
     /// RDS.
@@ -17,8 +20,13 @@ pub enum TypeUrl {
 
 impl TypeUrl {
     /// Every type, in send order.
-    pub const ALL: [Self; 4] =
-        [Self::Cluster, Self::ClusterLoadAssignment, Self::Listener, Self::RouteConfiguration];
+    pub const ALL: [Self; 5] = [
+        Self::Cluster,
+        Self::ClusterLoadAssignment,
+        Self::LbEndpoint,
+        Self::Listener,
+        Self::RouteConfiguration,
+    ];
 
     /// The URL as it stands on the wire.
     #[must_use]
@@ -28,6 +36,7 @@ impl TypeUrl {
             Self::ClusterLoadAssignment => {
                 "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
             }
+            Self::LbEndpoint => "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
             Self::Listener => "type.googleapis.com/envoy.config.listener.v3.Listener",
             Self::RouteConfiguration => "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
         }
@@ -39,12 +48,13 @@ impl TypeUrl {
         Self::ALL.into_iter().find(|known| known.as_str() == url)
     }
 
-    /// The short name that people use: `CDS`, `EDS`, `LDS`, `RDS`.
+    /// The short name that people use: `CDS`, `EDS`, `LEDS`, `LDS`, `RDS`.
     #[must_use]
     pub const fn short(self) -> &'static str {
         match self {
             Self::Cluster => "CDS",
             Self::ClusterLoadAssignment => "EDS",
+            Self::LbEndpoint => "LEDS",
             Self::Listener => "LDS",
             Self::RouteConfiguration => "RDS",
         }

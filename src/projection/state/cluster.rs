@@ -90,6 +90,13 @@ pub struct Cluster {
     pub routed: Option<Offset>,
     /// Where what is published of its members last changed: the offset of its EDS version.
     pub endpoints_changed: Offset,
+    /// Where its collections began, if delta streams get its endpoints one by one: a part of their names. They begin anew
+    /// with each change of the cluster and each start of the control plane (xds-rules 35).
+    pub collection: Option<Offset>,
+    /// How many endpoints have left since then.
+    pub departed: u32,
+    /// Where the priorities and localities of what is published last changed.
+    pub groups_changed: Offset,
     /// Its members by address, so that none can be listed twice (grpc/grpc-go#5710).
     pub members: OrdMap<EndpointAddress, Member>,
 }
@@ -103,6 +110,8 @@ pub struct Member {
     pub port: PortName,
     /// What clients are told of it, if anything.
     pub published: Option<Published>,
+    /// Where that last changed.
+    pub changed: Offset,
 }
 
 /// Everything that clients are told of an endpoint beside its address.

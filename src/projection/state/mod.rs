@@ -42,6 +42,7 @@ pub struct State {
     pub(super) clusters_changed: Offset,
     pub(super) routes_changed: Offset,
     pub(super) endpoints_changed: Offset,
+    pub(super) collections_changed: Offset,
     pub(super) views: OrdMap<ViewName, Arc<NodeView>>,
     pub(super) views_changed: Offset,
     pub(super) rejections: OrdMap<RejectionKey, UpdateRejection>,
@@ -223,6 +224,12 @@ impl State {
     #[must_use]
     pub const fn clusters(&self) -> &OrdMap<ClusterName, Arc<Cluster>> {
         &self.clusters
+    }
+
+    /// Where any collection of endpoints last changed.
+    #[must_use]
+    pub const fn collections_changed(&self) -> Offset {
+        self.collections_changed
     }
 
     /// What groups of nodes see.

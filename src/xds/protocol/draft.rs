@@ -28,7 +28,10 @@ impl Shape {
         match (variant, type_url) {
             (Variant::Delta, _) => Self::Delta,
             (Variant::Sotw, TypeUrl::Cluster | TypeUrl::Listener) => Self::Whole,
-            (Variant::Sotw, TypeUrl::ClusterLoadAssignment | TypeUrl::RouteConfiguration) => Self::Parts,
+            (
+                Variant::Sotw,
+                TypeUrl::ClusterLoadAssignment | TypeUrl::LbEndpoint | TypeUrl::RouteConfiguration,
+            ) => Self::Parts,
         }
     }
 }
@@ -142,6 +145,12 @@ impl Pieces<'_> {
 
     fn add_names(&self, draft: &mut Draft, owed: &mut Owed) -> Fit {
         while let Some(name) = owed.pop() {
+            self.world.departed(&name).cloned().for_each(|departed| owed.want(departed));
+            let members: Vec<_> = self.world.collection(&name).map(|member| member.name.clone()).collect();
+            if !members.is_empty() {
+                members.into_iter().for_each(|member| owed.want(member));
+                continue;
+            }
             if add(draft, self.piece(&name)) == Fit::Full {
                 owed.put_back(name);
                 return Fit::Full;

@@ -12,7 +12,7 @@ use super::response::{Response, ResponseType};
 use super::type_state::{TypeState, TypeStatus};
 use super::unserved::{Unserved, is_well_formed};
 use crate::events::Offset;
-use crate::projection::resources::{Resources, TypeUrl, Version};
+use crate::projection::resources::{ResourceSet, Resources, TypeUrl, Version};
 
 /// Which of the two variants of the protocol a stream speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,6 +21,32 @@ pub enum Variant {
     Sotw,
     /// Delta, also called incremental.
     Delta,
+}
+
+impl Variant {
+    /// Whether this type is served in it. Collections are followed in delta only (xds-rules 35).
+    const fn has(self, type_url: TypeUrl) -> bool {
+        match (self, type_url) {
+            (Self::Sotw, TypeUrl::LbEndpoint) => false,
+            (
+                Self::Sotw | Self::Delta,
+                TypeUrl::Cluster
+                | TypeUrl::ClusterLoadAssignment
+                | TypeUrl::LbEndpoint
+                | TypeUrl::Listener
+                | TypeUrl::RouteConfiguration,
+            ) => true,
+        }
+    }
+
+    /// The resources of a type as streams of this variant get them.
+    #[must_use]
+    pub fn of(self, resources: &Resources, type_url: TypeUrl) -> &ResourceSet {
+        match self {
+            Self::Sotw => resources.of(type_url),
+            Self::Delta => resources.delta_of(type_url),
+        }
+    }
 }
 
 /// What a stream may ask for.
@@ -83,6 +109,7 @@ pub enum Refused {
 /// One stream. Pure: it is told everything and does nothing but answer.
 #[derive(Clone, Debug)]
 pub struct Machine {
+    variant: Variant,
     served: Served,
     stream: StreamId,
     responses: u64,
@@ -93,14 +120,20 @@ pub struct Machine {
 
 /// Removals go out in the other direction than news, except that an assignment goes after its cluster: by then
 /// the client has let go of it (xds-rules 21).
-const REMOVAL_ORDER: [TypeUrl; TypeUrl::ALL.len()] =
-    [TypeUrl::RouteConfiguration, TypeUrl::Listener, TypeUrl::Cluster, TypeUrl::ClusterLoadAssignment];
+const REMOVAL_ORDER: [TypeUrl; TypeUrl::ALL.len()] = [
+    TypeUrl::RouteConfiguration,
+    TypeUrl::Listener,
+    TypeUrl::Cluster,
+    TypeUrl::ClusterLoadAssignment,
+    TypeUrl::LbEndpoint,
+];
 
 impl Machine {
     /// A stream that has just opened.
     #[must_use]
     pub fn new(stream: StreamId, variant: Variant, served: Served, resources: &Arc<Resources>) -> Self {
         Self {
+            variant,
             served,
             stream,
             responses: 0,
@@ -128,12 +161,13 @@ impl Machine {
         };
         let asks_again = self.asks_again(type_url, request);
         let seen = Arc::clone(&self.seen);
+        let world = self.variant.of(&seen, type_url);
         let state = self.state_mut(type_url);
         state.keep_place(seen.offset());
-        let verdict = state.answer(&request.nonce, request.error.as_deref(), seen.of(type_url), now);
-        let entered = state.ask(&request.names, seen.of(type_url), now);
+        let verdict = state.answer(&request.nonce, request.error.as_deref(), world, now);
+        let entered = state.ask(&request.names, world, now);
         if asks_again && entered == 0 {
-            state.ask_again(seen.of(type_url));
+            state.ask_again(world);
         }
         Ok(Handled { verdict, unserved: None })
     }
@@ -197,11 +231,12 @@ impl Machine {
             return;
         }
         let old = std::mem::replace(&mut self.seen, Arc::clone(resources));
+        let variant = self.variant;
         for type_url in TypeUrl::ALL {
             let state = self.state_mut(type_url);
             if state.is_asked() {
                 state.keep_place(old.offset());
-                state.observe(old.of(type_url), resources.of(type_url), now);
+                state.observe(variant.of(&old, type_url), variant.of(resources, type_url), now);
             }
         }
     }
@@ -210,7 +245,9 @@ impl Machine {
         match self.served {
             Served::Only(only) if url.is_empty() || url == only.as_str() => Ok(Some(only)),
             Served::Only(served) => Err(Refused::OtherType { served, asked: shorten(url) }),
-            Served::All if is_well_formed(url) => Ok(TypeUrl::from_url(url)),
+            Served::All if is_well_formed(url) => {
+                Ok(TypeUrl::from_url(url).filter(|type_url| self.variant.has(*type_url)))
+            }
             Served::All => Err(Refused::MalformedTypeUrl(shorten(url))),
         }
     }
@@ -238,11 +275,12 @@ impl Machine {
     fn send(&mut self, type_url: TypeUrl, now: Duration) -> Option<Arc<Response>> {
         let release = self.release(type_url, now);
         let seen = Arc::clone(&self.seen);
+        let variant = self.variant;
         let state = self.state_mut(type_url);
         if state.in_flight.blocks(now) {
             return None;
         }
-        let draft = state.draft(seen.of(type_url), release)?;
+        let draft = state.draft(variant.of(&seen, type_url), release)?;
         if type_url == TypeUrl::Cluster {
             self.push_assignments(&draft);
         }
@@ -259,13 +297,13 @@ impl Machine {
     /// Envoy ends the warming of a changed cluster only on a new assignment, and in delta it does not ask for one: it is
     /// sent right behind the cluster, even if unchanged (xds-rules 22, envoyproxy/envoy#22377).
     fn push_assignments(&mut self, clusters: &Draft) {
-        let seen = Arc::clone(&self.seen);
+        let (variant, seen) = (self.variant, Arc::clone(&self.seen));
         let assignments = self.state_mut(TypeUrl::ClusterLoadAssignment);
         if !assignments.is_asked() {
             return;
         }
         for name in clusters.assignments() {
-            assignments.push(name, seen.of(TypeUrl::ClusterLoadAssignment));
+            assignments.push(name, variant.of(&seen, TypeUrl::ClusterLoadAssignment));
         }
     }
 
@@ -275,7 +313,7 @@ impl Machine {
     fn is_held(&self, type_url: TypeUrl) -> bool {
         let has_news = |type_url| self.state(type_url).owed.has_news();
         match type_url {
-            TypeUrl::Cluster | TypeUrl::ClusterLoadAssignment => false,
+            TypeUrl::Cluster | TypeUrl::ClusterLoadAssignment | TypeUrl::LbEndpoint => false,
             TypeUrl::Listener => has_news(TypeUrl::Cluster),
             TypeUrl::RouteConfiguration => has_news(TypeUrl::Cluster) || has_news(TypeUrl::Listener),
         }
@@ -293,6 +331,11 @@ impl Machine {
                 let clusters = self.state(TypeUrl::Cluster);
                 !clusters.owed.has_leaving() && clusters.in_flight.is_empty()
             }
+            // A collection that is replaced serves until the assignment has named the next one.
+            TypeUrl::LbEndpoint => {
+                let clusters = self.state(TypeUrl::Cluster);
+                !clusters.owed.has_leaving() && settled(TypeUrl::ClusterLoadAssignment)
+            }
         };
         if clear { Release::All } else { Release::Since(now.checked_sub(ACK_WAIT_MAX)) }
     }
@@ -303,20 +346,22 @@ impl Machine {
     }
 
     const fn state(&self, type_url: TypeUrl) -> &TypeState {
-        let [clusters, assignments, listeners, routes] = &self.states;
+        let [clusters, assignments, endpoints, listeners, routes] = &self.states;
         match type_url {
             TypeUrl::Cluster => clusters,
             TypeUrl::ClusterLoadAssignment => assignments,
+            TypeUrl::LbEndpoint => endpoints,
             TypeUrl::Listener => listeners,
             TypeUrl::RouteConfiguration => routes,
         }
     }
 
     const fn state_mut(&mut self, type_url: TypeUrl) -> &mut TypeState {
-        let [clusters, assignments, listeners, routes] = &mut self.states;
+        let [clusters, assignments, endpoints, listeners, routes] = &mut self.states;
         match type_url {
             TypeUrl::Cluster => clusters,
             TypeUrl::ClusterLoadAssignment => assignments,
+            TypeUrl::LbEndpoint => endpoints,
             TypeUrl::Listener => listeners,
             TypeUrl::RouteConfiguration => routes,
         }

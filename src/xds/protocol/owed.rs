@@ -67,6 +67,11 @@ impl Owed {
     pub(super) fn forget(&mut self, name: &ResourceName) {
         self.names.remove(name);
         self.leaving.remove(name);
+        if let Some(members) = name.members() {
+            let known = std::mem::take(&mut self.names);
+            self.names = known.into_iter().filter(|name| !name.as_str().starts_with(members)).collect();
+            self.leaving.retain(|name, _| !name.as_str().starts_with(members));
+        }
     }
 
     /// This is not tried apart any more: it is sent for another reason, or was refused by itself, and would come again

@@ -77,7 +77,8 @@ impl Subscription {
     #[must_use]
     pub fn covers(&self, resource: &Resource) -> bool {
         let by_wildcard = self.is_wildcard() && resource.reach() == Reach::Wildcard;
-        by_wildcard || self.names.contains(&resource.name)
+        let with_others = || resource.collection().is_some_and(|collection| self.names.contains(collection));
+        by_wildcard || self.names.contains(&resource.name) || with_others()
     }
 
     /// The wanted resources that exist, sorted by name.
@@ -85,7 +86,11 @@ impl Subscription {
         if self.is_wildcard() {
             Box::new(world.iter().filter(|resource| self.covers(resource)))
         } else {
-            Box::new(self.names.iter().filter_map(|name| world.get(name.as_str())))
+            Box::new(
+                self.names
+                    .iter()
+                    .flat_map(|name| world.get(name.as_str()).into_iter().chain(world.collection(name))),
+            )
         }
     }
 

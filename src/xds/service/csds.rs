@@ -117,7 +117,7 @@ fn configs(
     status: &TypeStatus,
     contents: Contents,
 ) -> Vec<GenericXdsConfig> {
-    let world = stream.seen.of(type_url);
+    let world = stream.world(type_url);
     let mut configs: Vec<_> =
         status.subscription.select(world).map(|found| present(type_url, status, found, contents)).collect();
     let missing = status.subscription.names().iter().filter(|name| world.get(name.as_str()).is_none());

@@ -117,41 +117,52 @@ pub fn router_with_limits(
         let path = |method| format!("/envoy.service.{service}/{method}");
         let of = |variant| (Arc::clone(&shared), variant, served);
         let (of_sotw, of_delta) = (of(Variant::Sotw), of(Variant::Delta));
-        router = router
-            .route(&path(sotw), post(move |request| grpc::stream::<SotwMessage>(of_sotw.clone(), request)))
-            .route(
-                &path(delta),
-                post(move |request| grpc::stream::<DeltaMessage>(of_delta.clone(), request)),
-            );
+        if let Some(sotw) = sotw {
+            let open = post(move |request| grpc::stream::<SotwMessage>(of_sotw.clone(), request));
+            router = router.route(&path(sotw), open);
+        }
+        let open = post(move |request| grpc::stream::<DeltaMessage>(of_delta.clone(), request));
+        router = router.route(&path(delta), open);
     }
     router
 }
 
 /// What each service serves, its name, and its methods for the two variants.
-const SERVICES: [(Served, &str, &str, &str); 1 + TypeUrl::ALL.len()] = [
+const SERVICES: [(Served, &str, Option<&str>, &str); 1 + TypeUrl::ALL.len()] = [
     (
         Served::All,
         "discovery.v3.AggregatedDiscoveryService",
-        "StreamAggregatedResources",
+        Some("StreamAggregatedResources"),
         "DeltaAggregatedResources",
     ),
-    (Served::Only(TypeUrl::Cluster), "cluster.v3.ClusterDiscoveryService", "StreamClusters", "DeltaClusters"),
+    (
+        Served::Only(TypeUrl::Cluster),
+        "cluster.v3.ClusterDiscoveryService",
+        Some("StreamClusters"),
+        "DeltaClusters",
+    ),
     (
         Served::Only(TypeUrl::ClusterLoadAssignment),
         "endpoint.v3.EndpointDiscoveryService",
-        "StreamEndpoints",
+        Some("StreamEndpoints"),
         "DeltaEndpoints",
+    ),
+    (
+        Served::Only(TypeUrl::LbEndpoint),
+        "endpoint.v3.LocalityEndpointDiscoveryService",
+        None,
+        "DeltaLocalityEndpoints",
     ),
     (
         Served::Only(TypeUrl::Listener),
         "listener.v3.ListenerDiscoveryService",
-        "StreamListeners",
+        Some("StreamListeners"),
         "DeltaListeners",
     ),
     (
         Served::Only(TypeUrl::RouteConfiguration),
         "route.v3.RouteDiscoveryService",
-        "StreamRoutes",
+        Some("StreamRoutes"),
         "DeltaRoutes",
     ),
 ];

@@ -10,7 +10,7 @@ use foldplane::projection::resources::{Resources, TypeUrl};
 use foldplane::projection::state::{Link, Phase, State};
 use foldplane::projection::{Snapshot, StateDigest};
 use foldplane::testing::{Answer, published};
-use foldplane::xds::protocol::Response;
+use foldplane::xds::protocol::{Response, Variant};
 
 use super::disk::Disk;
 use super::log;
@@ -59,7 +59,9 @@ pub(crate) fn live_is_replay_is_saved_state_and_tail(site: &Site, saved: State) 
 
 fn same(live: &Snapshot, replayed: &Snapshot) {
     assert_eq!(StateDigest::of(replayed.state()), StateDigest::of(live.state()), "the state and its replay");
-    assert_eq!(published(replayed.resources()), published(live.resources()));
+    for variant in [Variant::Sotw, Variant::Delta] {
+        assert_eq!(published(variant, replayed.resources()), published(variant, live.resources()));
+    }
     for type_url in TypeUrl::ALL {
         let (live, replayed) = (live.resources().of(type_url), replayed.resources().of(type_url));
         assert_eq!(live.version(), replayed.version(), "{type_url}");
@@ -123,7 +125,11 @@ pub(crate) fn the_steady_keep_their_place(steady: &[Steady], state: &State) {
 pub(crate) fn a_proxy_ends_at_its_view(line: &mut Line, site: &Site, now: Duration) {
     let resources = site.handle.resources().borrow().clone();
     let proxy = line.proxy();
-    assert_eq!(proxy.view(), published(&resources), "what a proxy holds, and what is published");
+    assert_eq!(
+        proxy.view(),
+        published(proxy.variant(), &resources),
+        "what a proxy holds, and what is published"
+    );
     assert_eq!(line.left_warming(), None, "a proxy waits for assignments");
     let later = now + Duration::from_secs(3600);
     assert!(!line.turn(Answer::Accept, &resources, later), "an idle stream spoke");
