@@ -69,6 +69,6 @@ async fn unknown(uri: axum::http::Uri) -> Problem {
         StatusCode::NOT_FOUND,
         "not_found",
         format!("there is nothing at {}", uri.path()),
-        "the lists are /v1/services, /v1/workers, /v1/endpoints, /v1/hosts, /v1/proxies, /v1/views, /v1/state and /v1/events; /v1/wait waits for them",
+        "the lists are /v1/services, /v1/workers, /v1/endpoints, /v1/hosts, /v1/proxies, /v1/views, /v1/findings, /v1/status, /v1/state and /v1/events; /v1/wait waits for them",
     )
 }

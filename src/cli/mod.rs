@@ -39,6 +39,7 @@ Examples:
   foldplane run --service web --port http -- ./server     put a worker behind every proxy
   foldplane bootstrap envoy > envoy.yaml                  make an Envoy that follows it
   foldplane get endpoints web --ready -o text             which host:port of a service is good
+  foldplane status                                        how it is, and what somebody should look at
   foldplane replay --until @42                            what was true at an offset
 
 Exit codes: 0 done, 1 fault, 2 usage, 3 not found or none ready, 4 denied, 5 unreachable, 6 damaged log.";
