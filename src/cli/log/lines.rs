@@ -13,7 +13,7 @@ use crate::events::log::{LinesError, SledOptions, Texts, export, import, open_re
 /// Write a log as JSON lines, one event a line.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Lossless: `foldplane log import` makes a log with the same hash chain of it. docs/FORMAT.md has the layout.")]
+Lossless, unless it is scrubbed: `foldplane log import` makes a log with the same hash chain of it. docs/FORMAT.md has the layout.")]
 pub(super) struct Export {
     #[command(flatten)]
     folder: Folder,
