@@ -11,10 +11,13 @@
 
 mod bytes;
 mod child;
+mod corpus;
 mod damage;
 mod degrade;
 #[path = "../support/disk.rs"]
 mod disk;
+#[path = "../support/corpus.rs"]
+mod inputs;
 mod kill;
 mod power;
 mod replay;
@@ -22,6 +25,8 @@ mod replay;
 mod saving;
 mod sled;
 mod small;
+#[path = "../../fuzz/targets/mod.rs"]
+mod targets;
 mod tools;
 #[path = "../../benches/log/work.rs"]
 mod work;

@@ -19,6 +19,8 @@ mod content;
 mod corpus;
 mod dull;
 mod hooks;
+#[path = "../support/corpus.rs"]
+mod inputs;
 mod lifecycle;
 mod machine;
 mod order;
