@@ -11,10 +11,10 @@ use super::Sources;
 use super::obey::{OffsetBody, obey};
 use super::views::Listing;
 use crate::command::Command;
-use crate::events::ServiceName;
 use crate::events::event::ServiceSpec;
+use crate::events::{PortName, ServiceName};
 use crate::problem::{JsonBody, Problem};
-use crate::projection::state::{Cluster, ClusterName, Service};
+use crate::projection::state::{Cluster, Service};
 use crate::projection::{HealthStatus, Snapshot};
 
 /// A service that is declared, or has live workers.
@@ -28,7 +28,7 @@ pub struct ServiceView {
     pub workers: u32,
     /// How many endpoints of its first port get requests.
     pub ready: usize,
-    /// The clusters under which its ports are published.
+    /// The clusters in which its endpoints are published, sorted by name.
     pub clusters: Vec<String>,
     /// What it is declared to be, if it is.
     pub spec: Option<ServiceSpec>,
@@ -52,21 +52,22 @@ pub fn views(snapshot: &Snapshot) -> Listing<ServiceView> {
 }
 
 fn view(snapshot: &Snapshot, name: &ServiceName, service: &Service) -> ServiceView {
-    let state = snapshot.state();
-    let clusters: Vec<ClusterName> = service.ports().map(|port| state.cluster_name(name, port)).collect();
-    let first = clusters.first().and_then(|name| state.clusters().get(name.as_str()));
+    let first = service.ports().next();
+    let clusters = || snapshot.state().clusters_of(name);
     ServiceView {
         service: name.to_string(),
         ports: service.ports().map(ToString::to_string).collect(),
         workers: service.workers,
-        ready: first.map_or(0, |cluster| ready(cluster)),
-        clusters: clusters.iter().map(ToString::to_string).collect(),
+        ready: clusters().map(|(_, cluster)| ready(cluster, first)).sum(),
+        clusters: clusters().map(|(name, _)| name.to_string()).collect(),
         spec: service.spec.as_deref().cloned(),
     }
 }
 
-fn ready(cluster: &Cluster) -> usize {
-    let published = cluster.members.values().filter_map(|member| member.published.as_ref());
+/// How many endpoints of this port get requests in a cluster.
+fn ready(cluster: &Cluster, port: Option<&PortName>) -> usize {
+    let of_port = cluster.members.values().filter(|member| Some(&member.port) == port);
+    let published = of_port.filter_map(|member| member.published.as_ref());
     published.filter(|published| published.health == HealthStatus::Healthy).count()
 }
 

@@ -49,20 +49,22 @@ enum What {
     Delete,
 }
 
+/// What a file says instead.
+const HOOKS: [&str; 3] = ["include", "cluster", "health"];
+
 #[derive(Debug, Args)]
-#[group(id = "hooks", required = true, multiple = true)]
 struct Set {
     /// Read the hooks from this JSON file, `-` for the standard input
-    #[arg(short, long, value_name = "FILE", group = "hooks", conflicts_with_all = ["include", "cluster", "health"])]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = HOOKS, required_unless_present_any = HOOKS)]
     file: Option<PathBuf>,
     /// Whether an endpoint is published
-    #[arg(long, value_name = "EXPRESSION", group = "hooks")]
+    #[arg(long, value_name = "EXPRESSION")]
     include: Option<String>,
     /// In which cluster: the service's name, or that and a colon and more
-    #[arg(long, value_name = "EXPRESSION", group = "hooks")]
+    #[arg(long, value_name = "EXPRESSION")]
     cluster: Option<String>,
     /// As what: HEALTHY, DEGRADED, UNHEALTHY or ABSENT
-    #[arg(long, value_name = "EXPRESSION", group = "hooks")]
+    #[arg(long, value_name = "EXPRESSION")]
     health: Option<String>,
     /// Write nothing, and show what would change
     #[arg(long)]

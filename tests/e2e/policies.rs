@@ -203,6 +203,8 @@ async fn a_hook_that_fails_is_a_finding_and_holds_up_nobody() {
     };
     let endpoints = plane.get("/v1/endpoints?service=web").await;
     assert_eq!(clusters(&endpoints), ["\"web/b@h1\" \"web\"", "\"web/a@h1\" \"web:canary\""]);
+    let service = plane.get("/v1/services/web").await;
+    assert_eq!((&service["clusters"], &service["ready"]), (&json!(["web", "web:canary"]), &json!(2)));
 
     let url = plane.url();
     let findings = foldplane_json(&["get", "findings", "-o", "json", "--server", &url]).await;

@@ -32,7 +32,8 @@ pub(super) fn publish_service(state: &mut State, service: &ServiceName) {
         let name = state.cluster_name(service, &port);
         found(state, &name, service, &port);
     }
-    for name in clusters_of(state, service) {
+    let clusters: Vec<ClusterName> = state.clusters_of(service).map(|(name, _)| name.clone()).collect();
+    for name in clusters {
         sweep(state, &name);
     }
 }
@@ -50,15 +51,6 @@ fn declared_ports(state: &State, service: &ServiceName) -> Vec<PortName> {
     let service = state.services.get(service);
     let ports = service.iter().flat_map(|service| service.declared_ports());
     ports.map(|port| port.name.clone()).collect()
-}
-
-/// A service's clusters have its name, or begin with it and a colon, which no name of a service holds.
-fn clusters_of(state: &State, service: &ServiceName) -> Vec<ClusterName> {
-    let own = ClusterName::of_service(service);
-    let first = ClusterName::before_ports_of(service);
-    let others = state.clusters.range(first.clone()..).map(|(name, _)| name);
-    let others = others.take_while(|name| name.as_str().starts_with(first.as_str())).cloned();
-    state.clusters.contains_key(own.as_str()).then_some(own).into_iter().chain(others).collect()
 }
 
 /// Puts every endpoint where it belongs now; gives the clusters that it left or that have endpoints of a new port.

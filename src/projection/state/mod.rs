@@ -244,6 +244,19 @@ impl State {
         self.views_changed
     }
 
+    /// The clusters of a service, sorted by name: that of its own name, and those that begin with it and a colon, which no
+    /// name of a service holds.
+    pub fn clusters_of(
+        &self,
+        service: &ServiceName,
+    ) -> impl Iterator<Item = (&ClusterName, &Arc<Cluster>)> + use<'_> {
+        let own = self.clusters.get_key_value(service.as_str());
+        let first = ClusterName::before_ports_of(service);
+        let others = self.clusters.range(first.clone()..);
+        let others = others.take_while(move |(name, _)| name.as_str().starts_with(first.as_str()));
+        own.into_iter().chain(others)
+    }
+
     /// The newest rejection of each node and type.
     #[must_use]
     pub const fn rejections(&self) -> &OrdMap<RejectionKey, UpdateRejection> {
