@@ -4,6 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::events::WorkerRef;
 
+/// How late the end of a lease is noticed when it was we who stood still, and not the worker: a process that is awake is
+/// never this late.
+const STOOD_STILL_MS: u64 = 1000;
+
 /// Workers that have to be heard from, each by its time.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
@@ -16,15 +20,20 @@ pub(super) struct Leases {
 struct Lease {
     ttl_ms: u64,
     ends_ms: u64,
+    /// Whether its whole time was given again without a word of the worker: once, so that silence always ends.
+    spared: bool,
 }
 
 impl Leases {
     /// The worker was heard: its lease lasts its whole time again.
     pub(super) fn begin(&mut self, now_ms: u64, worker: WorkerRef, ttl_ms: u64) {
+        self.insert(worker, Lease { ttl_ms, ends_ms: now_ms.saturating_add(ttl_ms), spared: false });
+    }
+
+    fn insert(&mut self, worker: WorkerRef, lease: Lease) {
         self.end(&worker);
-        let ends_ms = now_ms.saturating_add(ttl_ms);
-        self.ends.insert((ends_ms, worker.clone()));
-        self.by_worker.insert(worker, Lease { ttl_ms, ends_ms });
+        self.ends.insert((lease.ends_ms, worker.clone()));
+        self.by_worker.insert(worker, lease);
     }
 
     /// Nobody waits for this worker any more.
@@ -41,12 +50,34 @@ impl Leases {
 
     /// Takes out those that have ended.
     pub(super) fn take_ended(&mut self, now_ms: u64) -> BTreeSet<WorkerRef> {
-        let mut ended = BTreeSet::new();
-        while let Some((_, worker)) = self.ends.first().filter(|(ends_ms, _)| *ends_ms <= now_ms).cloned() {
-            self.end(&worker);
-            ended.insert(worker);
+        std::iter::from_fn(|| self.take_first(now_ms)).map(|(worker, _)| worker).collect()
+    }
+
+    /// Takes out those that were silent until their end, as long as we listened. An end that passed while we stood still
+    /// says nothing: what was said meanwhile may wait unread in a socket, so that lease lasts its whole time again.
+    pub(super) fn take_silent(&mut self, now_ms: u64) -> BTreeSet<WorkerRef> {
+        let (mut silent, mut unheard) = (BTreeSet::new(), Vec::new());
+        while let Some((worker, lease)) = self.take_first(now_ms) {
+            if lease.spared || now_ms - lease.ends_ms < STOOD_STILL_MS {
+                silent.insert(worker);
+            } else {
+                unheard.push((
+                    worker,
+                    Lease { ends_ms: now_ms.saturating_add(lease.ttl_ms), spared: true, ..lease },
+                ));
+            }
         }
-        ended
+        for (worker, lease) in unheard {
+            self.insert(worker, lease);
+        }
+        silent
+    }
+
+    fn take_first(&mut self, now_ms: u64) -> Option<(WorkerRef, Lease)> {
+        let (_, worker) = self.ends.first().filter(|(ends_ms, _)| *ends_ms <= now_ms).cloned()?;
+        let lease = self.by_worker.get(&worker).copied()?;
+        self.end(&worker);
+        Some((worker, lease))
     }
 
     /// Those that were not heard for more than half of their time. Who renews three times as often, as is asked for, has

@@ -108,7 +108,7 @@ impl Timers {
         let graces = self.graces.take_ended(now_ms);
         let mut commands: Vec<Command> =
             graces.into_iter().map(|worker| Command::EndGrace { worker }).collect();
-        let silent = self.silence.take_ended(now_ms);
+        let silent = self.silence.take_silent(now_ms);
         let mut expires = !silent.is_empty();
         self.overdue.extend(silent);
         let later = self.due.split_off(&(now_ms.saturating_add(1), 0));

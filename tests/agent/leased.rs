@@ -2,6 +2,8 @@
 
 use nix::sys::signal::{Signal, kill};
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use crate::world::{Server, pid};
 
@@ -43,4 +45,22 @@ fn f27_a_worker_that_stood_still_for_longer_than_its_lease_is_removed_and_regist
     worker.signal(Signal::SIGCONT);
     let again = ["WorkerRegistered", "WorkerReady", "WorkerRemoved", "WorkerRegistered", "WorkerReady"];
     server.wait_for_story(&worker.name(), &again);
+}
+
+// etcd-io/etcd#15247: the control plane stands still, not the workers.
+#[test]
+fn f32_a_control_plane_that_stood_still_hears_its_workers_before_it_ends_their_leases() {
+    let server = Server::start();
+    let renewing = Leased::start(&server);
+    let silent = Leased::start(&server);
+    for worker in [&renewing, &silent] {
+        server.wait_for(&format!("WorkerReady web/{}@h", worker.name()));
+    }
+    server.signal(Signal::SIGSTOP);
+    silent.signal(Signal::SIGKILL);
+    // Two leases and more: each of them would be over.
+    sleep(Duration::from_secs(14));
+    server.signal(Signal::SIGCONT);
+    server.wait_for(&format!("WorkerRemoved web/{}@h lease expired", silent.name()));
+    assert_eq!(server.story(&renewing.name()), ["WorkerRegistered", "WorkerReady"]);
 }
