@@ -19,4 +19,5 @@ pub mod serve;
 pub mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod transcode;
 pub mod xds;

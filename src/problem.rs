@@ -125,7 +125,9 @@ impl From<Rejection> for Problem {
             | RejectionCode::PortsExhausted
             | RejectionCode::AddressTaken
             | RejectionCode::HostDraining
-            | RejectionCode::NotDeclared => StatusCode::CONFLICT,
+            | RejectionCode::NotDeclared
+            | RejectionCode::UnknownReference
+            | RejectionCode::ResourceInUse => StatusCode::CONFLICT,
         };
         Self::new(status, rejection.code.as_str(), rejection.message, &rejection.hint)
     }

@@ -19,6 +19,9 @@
 )]
 
 #[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
+#[path = "../../tests/model/brought.rs"]
+mod brought;
+#[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
 #[path = "../../tests/model/dull.rs"]
 mod dull;
 #[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]

@@ -12,6 +12,7 @@ pub mod node_views;
 pub mod obey;
 pub mod policies;
 pub mod proxies;
+pub mod resources;
 pub mod services;
 pub mod status;
 pub mod views;
@@ -56,6 +57,7 @@ pub fn router(sources: Sources) -> Router {
         .route("/v1/services/{service}/policy", one_policy.clone())
         .route("/v1/policy", one_policy)
         .route("/v1/findings", get(findings::list))
+        .route("/v1/resources", get(resources::list).post(resources::change))
         .route("/v1/state", get(lists::state))
         .route("/v1/events", get(events::events))
         .route("/v1/wait", get(wait::wait))
@@ -69,6 +71,6 @@ async fn unknown(uri: axum::http::Uri) -> Problem {
         StatusCode::NOT_FOUND,
         "not_found",
         format!("there is nothing at {}", uri.path()),
-        "the lists are /v1/services, /v1/workers, /v1/endpoints, /v1/hosts, /v1/proxies, /v1/views, /v1/findings, /v1/status, /v1/state and /v1/events; /v1/wait waits for them",
+        "the lists are /v1/services, /v1/workers, /v1/endpoints, /v1/hosts, /v1/resources, /v1/proxies, /v1/views, /v1/findings, /v1/status, /v1/state and /v1/events; /v1/wait waits for them",
     )
 }

@@ -121,6 +121,10 @@ dynamic_resources:
   cds_config:
     ads: {{}}
     resource_api_version: V3
+  # Listeners that an operator applied; there are none unless there is a need.
+  lds_config:
+    ads: {{}}
+    resource_api_version: V3
 "#
         )
     }

@@ -9,8 +9,10 @@ use crate::api::findings::Finding;
 use crate::api::hosts::HostView;
 use crate::api::node_views::NodeViewView;
 use crate::api::proxies::ProxyView;
+use crate::api::resources::ResourceView;
 use crate::api::services::ServiceView;
 use crate::api::views::{EndpointView, Listing, WorkerView};
+use crate::events::ResourceKind;
 
 /// Ask a running control plane for lists.
 #[derive(Debug, Args)]
@@ -19,7 +21,8 @@ Examples:
   foldplane get services
   foldplane get endpoints web --ready -o text      one host:port a line; exit code 3 when none is ready
   foldplane get workers -o json | jq '.items[].state'
-  foldplane get proxies -o wide")]
+  foldplane get proxies -o wide
+  foldplane get resources listener edge -o yaml    what it says, ready to be edited and applied")]
 pub(super) struct Get {
     #[command(subcommand)]
     what: What,
@@ -53,6 +56,13 @@ enum What {
     Views,
     /// What somebody should look at, such as hooks that give no answer
     Findings,
+    /// Clusters, endpoints, listeners and routes as clients are sent them
+    Resources {
+        /// Only of this kind: cluster, endpoints, listener or route
+        kind: Option<ResourceKind>,
+        /// Only the one of this name; exit code 3 when there is none
+        name: Option<String>,
+    },
     /// Proxies and gRPC clients, with what each was sent and has accepted
     Proxies,
 }
@@ -82,6 +92,7 @@ impl Get {
                     let listing: Listing<Finding> = self.server.get("/v1/findings", &[]).await?;
                     out::data(&lists::findings(&listing, self.output)?)
                 }
+                What::Resources { kind, name } => self.resources(*kind, name.as_ref()).await,
                 What::Proxies => {
                     let listing: Listing<ProxyView> = self.server.get("/v1/proxies", &[]).await?;
                     out::data(&lists::proxies(&listing, self.output)?)
@@ -103,6 +114,15 @@ impl Get {
                 .hint("`foldplane get workers` shows why"));
         }
         out::data(&lists::endpoints(&listing, self.output)?)
+    }
+
+    async fn resources(&self, kind: Option<ResourceKind>, name: Option<&String>) -> Result<(), Failure> {
+        let content = matches!(self.output, Format::Json | Format::Yaml);
+        let mut query = vec![("content", content.to_string())];
+        query.extend(kind.map(|kind| ("kind", kind.to_string())));
+        query.extend(name.map(|name| ("name", name.clone())));
+        let listing: Listing<ResourceView> = self.server.get("/v1/resources", &query).await?;
+        out::data(&lists::resources(&listing, self.output)?)
     }
 }
 

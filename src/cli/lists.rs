@@ -1,11 +1,12 @@
 //! Lists as text, the same whether they come from a running control plane or from a replay.
 
 use super::Failure;
-use super::out::{Format, json, lines, table};
+use super::out::{Format, document, lines, table};
 use crate::api::findings::Finding;
 use crate::api::hosts::HostView;
 use crate::api::node_views::NodeViewView;
 use crate::api::proxies::{ProxyTypeView, ProxyView};
+use crate::api::resources::ResourceView;
 use crate::api::services::ServiceView;
 use crate::api::views::{EndpointView, Listing, VerdictView, WorkerView};
 use crate::api::wait::{BehindTypeView, BehindView, WaitView};
@@ -13,7 +14,7 @@ use crate::events::Glob;
 
 pub(super) fn services(listing: &Listing<ServiceView>, format: Format) -> Result<String, Failure> {
     Ok(match format {
-        Format::Json => json(listing)?,
+        Format::Json | Format::Yaml => document(listing, format)?,
         Format::Text => lines(listing.items.iter().map(|item| &item.service)),
         Format::Table | Format::Wide => table(
             ["SERVICE", "READY", "WORKERS", "PORTS", "CLUSTERS", "DECLARED"],
@@ -34,7 +35,7 @@ pub(super) fn services(listing: &Listing<ServiceView>, format: Format) -> Result
 pub(super) fn workers(listing: &Listing<WorkerView>, format: Format) -> Result<String, Failure> {
     let short = |item: &WorkerView| [name(item), item.state.clone(), health(item), endpoints_of(item)];
     Ok(match format {
-        Format::Json => json(listing)?,
+        Format::Json | Format::Yaml => document(listing, format)?,
         Format::Text => lines(listing.items.iter().map(name)),
         Format::Table => table(["WORKER", "STATE", "HEALTH", "ENDPOINTS"], listing.items.iter().map(short)),
         Format::Wide => table(
@@ -54,7 +55,7 @@ pub(super) fn endpoints(listing: &Listing<EndpointView>, format: Format) -> Resu
         [item.cluster.clone(), item.address.clone(), item.health.to_string(), item.worker.clone()]
     };
     Ok(match format {
-        Format::Json => json(listing)?,
+        Format::Json | Format::Yaml => document(listing, format)?,
         Format::Text => lines(listing.items.iter().map(|item| &item.address)),
         Format::Table => table(["CLUSTER", "ADDRESS", "HEALTH", "WORKER"], listing.items.iter().map(short)),
         Format::Wide => table(
@@ -80,7 +81,7 @@ pub(super) fn endpoints(listing: &Listing<EndpointView>, format: Format) -> Resu
 /// One line a host; wide is one line a port.
 pub(super) fn hosts(listing: &Listing<HostView>, format: Format) -> Result<String, Failure> {
     Ok(match format {
-        Format::Json => json(listing)?,
+        Format::Json | Format::Yaml => document(listing, format)?,
         Format::Text => lines(listing.items.iter().map(|item| &item.host)),
         Format::Table => table(
             ["HOST", "STATE", "WORKERS", "ADDRESSES", "RANGE", "USED", "RESTING"],
@@ -106,7 +107,7 @@ pub(super) fn hosts(listing: &Listing<HostView>, format: Format) -> Result<Strin
 pub(super) fn node_views(listing: &Listing<NodeViewView>, format: Format) -> Result<String, Failure> {
     let text = |globs: &[Glob]| globs.iter().map(Glob::as_str).collect::<Vec<_>>().join(",");
     Ok(match format {
-        Format::Json => json(listing)?,
+        Format::Json | Format::Yaml => document(listing, format)?,
         Format::Text => lines(listing.items.iter().map(|item| &item.view)),
         Format::Table | Format::Wide => table(
             ["VIEW", "IDS", "CLUSTERS", "METADATA", "SERVICES"],
@@ -135,7 +136,7 @@ fn ports_of(host: &HostView) -> impl Iterator<Item = [String; 5]> {
 pub(super) fn proxies(listing: &Listing<ProxyView>, format: Format) -> Result<String, Failure> {
     let rejected = |item: &ProxyTypeView| item.rejected.as_ref().map(|why| why.version.clone());
     Ok(match format {
-        Format::Json => json(listing)?,
+        Format::Json | Format::Yaml => document(listing, format)?,
         Format::Text => lines(listing.items.iter().map(|item| &item.node)),
         Format::Table => table(
             ["NODE", "PROGRAM", "STREAM", "LAG", "CDS", "EDS", "REJECTED"],
@@ -187,7 +188,7 @@ pub(super) fn proxies(listing: &Listing<ProxyView>, format: Format) -> Result<St
 pub(super) fn wait(view: &WaitView, format: Format) -> Result<String, Failure> {
     let rows = || view.streams.iter().flat_map(lacks);
     Ok(match format {
-        Format::Json => json(view)?,
+        Format::Json | Format::Yaml => document(view, format)?,
         Format::Text => lines(view.streams.iter().map(|stream| &stream.node)),
         Format::Table | Format::Wide if view.streams.is_empty() && view.outcome == "reached" => {
             format!("@{} on {} streams\n", view.offset, view.reached)
@@ -219,7 +220,7 @@ fn lacks(stream: &BehindView) -> Vec<[String; 8]> {
 
 pub(super) fn findings(listing: &Listing<Finding>, format: Format) -> Result<String, Failure> {
     Ok(match format {
-        Format::Json => json(listing)?,
+        Format::Json | Format::Yaml => document(listing, format)?,
         Format::Text => lines(listing.items.iter().map(|item| format!("{} {}", item.kind, item.about))),
         Format::Table => finding_table(&listing.items),
         Format::Wide => finding_table_with_hints(&listing.items),
@@ -243,6 +244,35 @@ pub(super) fn finding_table_with_hints(findings: &[Finding]) -> String {
 fn finding_row(finding: &Finding) -> [String; 4] {
     let Finding { kind, severity, about, detail, .. } = finding;
     [severity.to_string(), kind.to_string(), about.clone(), detail.clone()]
+}
+
+/// YAML is the resources themselves, as `apply` takes them.
+pub(super) fn resources(listing: &Listing<ResourceView>, format: Format) -> Result<String, Failure> {
+    let items = listing.items.iter();
+    Ok(match format {
+        Format::Json => document(listing, format)?,
+        Format::Yaml => {
+            let documents: Result<Vec<String>, Failure> = items
+                .filter_map(|item| item.resource.as_ref())
+                .map(|resource| document(resource, format))
+                .collect();
+            documents?.join("---\n")
+        }
+        Format::Text => lines(items.map(|item| format!("{}/{}", item.kind, item.name))),
+        Format::Table | Format::Wide => table(
+            ["KIND", "NAME", "VERSION", "ORIGIN", "NOTE"],
+            items.map(|item| {
+                let note = if item.hides_workers { "hides the one that workers make" } else { "" };
+                [
+                    item.kind.clone(),
+                    item.name.clone(),
+                    item.version.clone(),
+                    item.origin.clone(),
+                    note.to_owned(),
+                ]
+            }),
+        ),
+    })
 }
 
 fn name(worker: &WorkerView) -> String {

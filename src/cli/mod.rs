@@ -1,9 +1,11 @@
 //! The command line: one subcommand a file, data on stdout, everything else on stderr, exit codes that are API.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a shell: it is the program")]
 
+mod apply;
 mod bootstrap;
 mod demo;
 mod demo_worker;
+mod documents;
 mod exit;
 mod failure;
 mod fetch;
@@ -67,6 +69,8 @@ enum Command {
     Launch(launch::Launch),
     Bootstrap(bootstrap::Bootstrap),
     Get(get::Get),
+    Apply(apply::Apply),
+    Delete(apply::Delete),
     Host(host::HostCommand),
     Service(service::ServiceCommand),
     Policy(policy::PolicyCommand),
@@ -93,6 +97,8 @@ pub fn main() -> ExitCode {
         Command::Service(service) => service.run(),
         Command::Policy(policy) => policy.run(),
         Command::Get(get) => get.run(),
+        Command::Apply(apply) => apply.run(),
+        Command::Delete(delete) => delete.run(),
         Command::Log(log) => log.run(),
         Command::Replay(replay) => replay.run(),
         Command::View(view) => view.run(),

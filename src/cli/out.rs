@@ -18,6 +18,8 @@ pub(super) enum Format {
     Wide,
     /// For scripts: one JSON document
     Json,
+    /// The same as YAML
+    Yaml,
     /// For scripts: one name or address a line
     Text,
 }
@@ -56,6 +58,19 @@ pub(super) fn json<T: Serialize>(value: &T) -> Result<String, Failure> {
         .map_err(|fault| Failure::fault("cannot write JSON").because(fault))?;
     text.push('\n');
     Ok(text)
+}
+
+/// A YAML document.
+pub(super) fn yaml<T: Serialize>(value: &T) -> Result<String, Failure> {
+    serde_saphyr::to_string(value).map_err(|fault| Failure::fault("cannot write YAML").because(fault))
+}
+
+/// A document in the language that was asked for: JSON, unless that is YAML.
+pub(super) fn document<T: Serialize>(value: &T, format: Format) -> Result<String, Failure> {
+    match format {
+        Format::Yaml => yaml(value),
+        Format::Json | Format::Table | Format::Wide | Format::Text => json(value),
+    }
 }
 
 /// A table without lines: columns that align, and that `awk` can split.

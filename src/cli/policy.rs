@@ -115,7 +115,7 @@ fn print(preview: &PolicyPreview, format: Format) -> Result<String, Failure> {
         [change.worker.clone(), change.port.clone(), shown(&change.before), shown(&change.after)]
     };
     Ok(match format {
-        Format::Json => out::json(preview)?,
+        Format::Json | Format::Yaml => out::document(preview, format)?,
         Format::Text => {
             out::lines(preview.changes.iter().map(|change| format!("{} {}", change.worker, change.port)))
         }

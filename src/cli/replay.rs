@@ -94,7 +94,7 @@ impl Shown {
     fn print(&self, format: Format) -> Result<String, Failure> {
         let versions = self.state.versions.iter();
         Ok(match format {
-            Format::Json => out::json(self)?,
+            Format::Json | Format::Yaml => out::document(self, format)?,
             Format::Text => {
                 out::lines(versions.map(|item| format!("{} {} {}", item.r#type, item.name, item.version)))
             }

@@ -43,7 +43,7 @@ impl Status {
 
 fn shown(status: &StatusView, format: Format) -> Result<String, Failure> {
     Ok(match format {
-        Format::Json => out::json(status)?,
+        Format::Json | Format::Yaml => out::document(status, format)?,
         Format::Text => {
             out::lines(status.findings.iter().map(|finding| format!("{} {}", finding.kind, finding.about)))
         }

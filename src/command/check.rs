@@ -159,7 +159,8 @@ pub(super) fn cluster_name(name: &ClusterName) -> Result<(), Rejection> {
     ))
 }
 
-fn text(field: &str, value: &str, bytes_max: usize) -> Result<(), Rejection> {
+/// Refuses text that is too long or unprintable.
+pub(super) fn text(field: &str, value: &str, bytes_max: usize) -> Result<(), Rejection> {
     if value.len() > bytes_max {
         return Err(Rejection::invalid(
             format!("{field} has {} bytes, at most {bytes_max} are allowed", value.len()),

@@ -2,6 +2,7 @@
 #![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
 mod check;
+mod content;
 mod decide;
 mod ports;
 mod rejection;
@@ -11,7 +12,10 @@ use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 
 pub use check::{ip_literal, port_number, port_range, weight};
-pub use decide::{CROWD_HOSTS_MIN, CROWD_LEASES_MIN, HOLD_MS_MAX, REJOINS_MISSED_MAX, decide};
+pub use decide::{
+    APPLIED_RESOURCES_MAX, CHANGE_RESOURCES_MAX, CROWD_HOSTS_MIN, CROWD_LEASES_MIN, HOLD_MS_MAX,
+    REJOINS_MISSED_MAX, decide,
+};
 pub use rejection::{Rejection, RejectionCode};
 
 use crate::events::event::{
@@ -20,7 +24,8 @@ use crate::events::event::{
 };
 use crate::events::view::NodeView;
 use crate::events::{
-    HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, ViewName, WorkerKey, WorkerRef,
+    HostName, MessageBytes, Offset, PortName, ReplicaId, ResourceKey, ServiceName, SessionId, ViewName,
+    WorkerKey, WorkerRef,
 };
 
 /// A wish.
@@ -190,6 +195,38 @@ pub enum Command {
         /// What, and who.
         rejection: UpdateRejection,
     },
+    /// An operator's own resources are to be as given.
+    ChangeResources(ResourceChange),
+}
+
+/// What is to become of an operator's own resources: all of it, or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceChange {
+    /// These are to be there.
+    pub apply: Vec<Applying>,
+    /// These are not.
+    pub delete: Vec<ResourceKey>,
+    /// What if a resource names one that is not there.
+    pub references: References,
+}
+
+/// A resource that is to be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applying {
+    /// Which.
+    pub key: ResourceKey,
+    /// What clients are to be sent.
+    pub message: MessageBytes,
+}
+
+/// What if a resource names one that is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum References {
+    /// It is refused.
+    #[default]
+    Checked,
+    /// It is taken: what it names comes later, or somewhere else.
+    Unchecked,
 }
 
 /// What a worker asks for when it wants to be admitted.

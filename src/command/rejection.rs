@@ -50,6 +50,10 @@ pub enum RejectionCode {
     HostDraining,
     /// The service is declared, and not so.
     NotDeclared,
+    /// A resource names one that is not there.
+    UnknownReference,
+    /// Another resource names it.
+    ResourceInUse,
 }
 
 impl RejectionCode {
@@ -67,6 +71,8 @@ impl RejectionCode {
             Self::UnknownHost => "unknown_host",
             Self::HostDraining => "host_draining",
             Self::NotDeclared => "not_declared",
+            Self::UnknownReference => "unknown_reference",
+            Self::ResourceInUse => "resource_in_use",
         }
     }
 }

@@ -206,7 +206,9 @@ impl Timers {
             | Event::ServiceRetired { .. }
             | Event::NodeViewSet { .. }
             | Event::NodeViewRemoved { .. }
-            | Event::PolicyChanged { .. } => {}
+            | Event::PolicyChanged { .. }
+            | Event::ResourceApplied { .. }
+            | Event::ResourceDeleted { .. } => {}
         }
     }
 
@@ -290,7 +292,8 @@ pub(super) fn subject(command: &Command) -> Option<&WorkerKey> {
         | Command::ExpireSilent { .. }
         | Command::ReviewHold { .. }
         | Command::EndHold { .. }
-        | Command::RecordRejection { .. } => None,
+        | Command::RecordRejection { .. }
+        | Command::ChangeResources(_) => None,
     }
 }
 

@@ -45,6 +45,10 @@ impl fmt::Display for Event {
             Self::PolicyChanged { service: None, policy } => write!(f, " for all {policy}"),
             Self::ExpiryHeld { reason, until } => write!(f, " until {until} {reason:?}"),
             Self::ExpiryReleased { reason } => write!(f, " {reason:?}"),
+            Self::ResourceApplied { resource, message } => {
+                write!(f, " {resource} {} bytes", message.as_slice().len())
+            }
+            Self::ResourceDeleted { resource } => write!(f, " {resource}"),
             Self::UpdateRejected { rejection } => write!(
                 f,
                 " {:?} {} {} {:?}",

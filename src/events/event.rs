@@ -17,7 +17,10 @@ pub use super::service::{
     UnreadyAs,
 };
 use super::view::NodeView;
-use super::{HostName, ReplicaId, ServiceName, SessionId, Timestamp, ViewName, WorkerKey, WorkerRef};
+use super::{
+    HostName, MessageBytes, ReplicaId, ResourceKey, ServiceName, SessionId, Timestamp, ViewName, WorkerKey,
+    WorkerRef,
+};
 
 /// A fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,6 +174,18 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// An operator brought a resource, in the place of whatever was served under its name.
+    ResourceApplied {
+        /// Which resource.
+        resource: ResourceKey,
+        /// What clients are sent.
+        message: MessageBytes,
+    },
+    /// An operator took back a resource.
+    ResourceDeleted {
+        /// Which resource.
+        resource: ResourceKey,
+    },
 }
 
 impl Event {
@@ -200,6 +215,8 @@ impl Event {
             Self::PolicyChanged { .. } => "PolicyChanged",
             Self::ExpiryHeld { .. } => "ExpiryHeld",
             Self::ExpiryReleased { .. } => "ExpiryReleased",
+            Self::ResourceApplied { .. } => "ResourceApplied",
+            Self::ResourceDeleted { .. } => "ResourceDeleted",
         }
     }
 
@@ -227,7 +244,9 @@ impl Event {
             | Self::NodeViewSet { .. }
             | Self::NodeViewRemoved { .. }
             | Self::ExpiryHeld { .. }
-            | Self::ExpiryReleased { .. } => self.worker().map(|key| &key.service),
+            | Self::ExpiryReleased { .. }
+            | Self::ResourceApplied { .. }
+            | Self::ResourceDeleted { .. } => self.worker().map(|key| &key.service),
         }
     }
 
@@ -256,7 +275,9 @@ impl Event {
             | Self::NodeViewRemoved { .. }
             | Self::PolicyChanged { .. }
             | Self::ExpiryHeld { .. }
-            | Self::ExpiryReleased { .. } => None,
+            | Self::ExpiryReleased { .. }
+            | Self::ResourceApplied { .. }
+            | Self::ResourceDeleted { .. } => None,
         }
     }
 }

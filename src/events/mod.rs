@@ -15,6 +15,7 @@ mod glob;
 mod offset;
 mod parts;
 mod policy;
+mod resource;
 mod service;
 
 pub use chain::{ChainHash, Head, InvalidChainHash};
@@ -26,3 +27,4 @@ pub use id::{
     WorkerRef,
 };
 pub use offset::{Generation, InvalidOffset, Offset};
+pub use resource::{InvalidKind, MessageBytes, ResourceKey, ResourceKind};

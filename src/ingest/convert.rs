@@ -75,7 +75,8 @@ pub(super) fn subject(command: &Command) -> Option<WorkerKey> {
         | Command::EndGrace { .. }
         | Command::SetView { .. }
         | Command::RemoveView { .. }
-        | Command::RecordRejection { .. } => None,
+        | Command::RecordRejection { .. }
+        | Command::ChangeResources(_) => None,
     }
 }
 

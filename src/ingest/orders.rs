@@ -116,7 +116,9 @@ fn obey(orders: &Orders, event: &Event) {
         | Event::NodeViewRemoved { .. }
         | Event::PolicyChanged { .. }
         | Event::ExpiryHeld { .. }
-        | Event::ExpiryReleased { .. } => {}
+        | Event::ExpiryReleased { .. }
+        | Event::ResourceApplied { .. }
+        | Event::ResourceDeleted { .. } => {}
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Proxy;
-use crate::projection::resources::{Resources, TypeUrl, Version};
+use crate::projection::resources::{Resource, Resources, TypeUrl, Version};
 use crate::xds::protocol::{Machine, Served, StreamId, Variant};
 
 /// What a client does with a response.
@@ -107,12 +107,14 @@ impl Client {
     }
 }
 
-/// What every such client of a variant must hold in the end, by type and name.
+/// What every such client of a variant must hold in the end, by type and name: clusters, and the assignments that they name.
 #[must_use]
 pub fn published(variant: Variant, resources: &Resources) -> BTreeMap<(TypeUrl, String), Version> {
-    let of = |type_url| {
-        let set = variant.of(resources, type_url);
-        set.iter().map(move |resource| ((type_url, resource.name.to_string()), resource.version))
-    };
-    [TypeUrl::Cluster, TypeUrl::ClusterLoadAssignment].into_iter().flat_map(of).collect()
+    let (clusters, assignments) =
+        (variant.of(resources, TypeUrl::Cluster), variant.of(resources, TypeUrl::ClusterLoadAssignment));
+    let named = clusters.iter().filter_map(|cluster| assignments.get(cluster.assignment()?.as_str()));
+    let line =
+        |type_url| move |resource: &Arc<Resource>| ((type_url, resource.name.to_string()), resource.version);
+    let clusters = clusters.iter().map(line(TypeUrl::Cluster));
+    clusters.chain(named.map(line(TypeUrl::ClusterLoadAssignment))).collect()
 }

@@ -15,6 +15,8 @@ use super::parts::{
     busy_port, disconnect_cause, health_source, lease, locality, node_view, readiness, reason, rejection,
     removal_cause, report, rules, spec, verdict,
 };
+use super::resources::{applying, key};
+use crate::command::Applying;
 use crate::events::event::{Endpoint, EndpointAddress, Registration};
 use crate::events::{Actor, Envelope, Event, Generation, Offset, ReplicaId, Timestamp, WorkerRef};
 
@@ -64,7 +66,9 @@ fn reference_of(event: &mut Event) -> Option<&mut WorkerRef> {
         | Event::NodeViewRemoved { .. }
         | Event::PolicyChanged { .. }
         | Event::ExpiryHeld { .. }
-        | Event::ExpiryReleased { .. } => None,
+        | Event::ExpiryReleased { .. }
+        | Event::ResourceApplied { .. }
+        | Event::ResourceDeleted { .. } => None,
     }
 }
 
@@ -109,6 +113,8 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(service, policy)| Event::PolicyChanged { service, policy }),
         1 => Just(Event::ExpiryHeld { reason: String::new(), until: Timestamp::from_millis(1) }),
         1 => Just(Event::ExpiryReleased { reason: String::new() }),
+        2 => applying().prop_map(|Applying { key, message }| Event::ResourceApplied { resource: key, message }),
+        2 => key().prop_map(|resource| Event::ResourceDeleted { resource }),
     ]
 }
 

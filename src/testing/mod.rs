@@ -24,6 +24,7 @@ mod ledger;
 mod names;
 mod parts;
 mod proxy;
+mod resources;
 mod steps;
 mod world;
 

@@ -15,7 +15,8 @@ use super::parts::{
     busy_port, disconnect_cause, health_source, lease, locality, node_view, readiness, reason, rejection,
     removal_cause, report, rules, spec, verdict,
 };
-use crate::command::{Command, PortRequest, Registering};
+use super::resources::change;
+use crate::command::{Command, PortRequest, Registering, ResourceChange};
 use crate::events::event::{
     DisconnectCause, HealthSource, HostReport, Policy, RemovalCause, ServiceSpec, UpdateRejection, Verdict,
 };
@@ -84,6 +85,7 @@ pub enum Wanted {
     SetView { name: ViewName, view: NodeView },
     RemoveView { name: ViewName },
     SetPolicy { service: Option<ServiceName>, policy: Policy },
+    ChangeResources(ResourceChange),
 }
 
 impl Wanted {
@@ -136,6 +138,7 @@ impl Wanted {
             Self::SetView { name, view } => Command::SetView { name, view },
             Self::RemoveView { name } => Command::RemoveView { name },
             Self::SetPolicy { service, policy } => Command::SetPolicy { service, policy },
+            Self::ChangeResources(change) => Command::ChangeResources(change),
         }
     }
 }
@@ -147,7 +150,7 @@ pub fn steps(count: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
 
 /// One step; wishes for what lives already are for one of `workers`.
 pub fn step(workers: BoxedStrategy<WorkerKey>) -> impl Strategy<Value = Step> {
-    let wanted = prop_oneof![8 => registering().prop_map(Wanted::Register), 14 => of_worker(workers), 6 => of_others()];
+    let wanted = prop_oneof![8 => registering().prop_map(Wanted::Register), 14 => of_worker(workers), 6 => of_others(), 4 => change().prop_map(Wanted::ChangeResources)];
     (after_ms(), wanted).prop_map(|(after_ms, wanted)| Step { after_ms, wanted })
 }
 

@@ -27,6 +27,7 @@ mod leds;
 mod policies;
 mod refusals;
 mod replay;
+mod resources;
 mod rest;
 mod rest_verbs;
 mod restarts;

@@ -71,6 +71,8 @@ fn pinned_number(event: &Event) -> u8 {
         Event::PolicyChanged { .. } => 19,
         Event::ExpiryHeld { .. } => 20,
         Event::ExpiryReleased { .. } => 21,
+        Event::ResourceApplied { .. } => 22,
+        Event::ResourceDeleted { .. } => 23,
     }
 }
 

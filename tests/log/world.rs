@@ -13,7 +13,7 @@ use foldplane::events::log::{EventLog, LogError, LogReader};
 use foldplane::events::view::{NodeSelector, NodeView};
 use foldplane::events::{
     Actor, CorrelationId, Envelope, Event, Generation, Glob, HostName, Offset, PortName, ReplicaId,
-    ServiceName, SessionId, Timestamp, ViewName, WorkerId, WorkerKey, WorkerRef,
+    ResourceKey, ResourceKind, ServiceName, SessionId, Timestamp, ViewName, WorkerId, WorkerKey, WorkerRef,
 };
 
 /// One event of every kind, in the order of their numbers in the bytes.
@@ -50,7 +50,16 @@ pub(crate) fn every_event() -> Vec<Event> {
             until: Timestamp::from_millis(1_800_000_300_000),
         },
         Event::ExpiryReleased { reason: "it was held for 300 s".to_owned() },
+        Event::ResourceApplied {
+            resource: resource(),
+            message: vec![0x0A, 0x04, b'e', b'd', b'g', b'e'].into(),
+        },
+        Event::ResourceDeleted { resource: resource() },
     ]
+}
+
+fn resource() -> ResourceKey {
+    ResourceKey { kind: ResourceKind::Listener, name: "edge".to_owned() }
 }
 
 fn worker_ref(generation: u64) -> WorkerRef {

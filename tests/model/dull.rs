@@ -82,7 +82,9 @@ pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
             | Event::NodeViewRemoved { .. }
             | Event::PolicyChanged { .. }
             | Event::ExpiryHeld { .. }
-            | Event::ExpiryReleased { .. } => {}
+            | Event::ExpiryReleased { .. }
+            | Event::ResourceApplied { .. }
+            | Event::ResourceDeleted { .. } => {}
         }
     }
     lives

@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 use std::num::NonZeroU16;
 
 use expect_test::expect_file;
-use foldplane::command::{Command, PortRequest, Registering, decide};
+use foldplane::command::{Command, PortRequest, Registering, ResourceChange, decide};
 use foldplane::events::event::{
     DisconnectCause, HealthSource, HostReport, Lease, Locality, Policy, PortRange, Readiness, Registration,
     RemovalCause, ServiceSpec, UpdateRejection, Verdict,
 };
 use foldplane::events::view::{NodeSelector, NodeView};
 use foldplane::events::{
-    Actor, Envelope, Event, Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId,
-    Timestamp, ViewName, WorkerId, WorkerKey, WorkerRef,
+    Actor, Envelope, Event, Generation, HostName, Offset, PortName, ReplicaId, ResourceKey, ResourceKind,
+    ServiceName, SessionId, Timestamp, ViewName, WorkerId, WorkerKey, WorkerRef,
 };
 use foldplane::projection::state::{Link, Phase, State};
 use foldplane::projection::{Outcome, evolve, health};
@@ -127,7 +127,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// The rows: a short name for each command.
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 34] = [
     "start",
     "host",
     "register",
@@ -161,6 +161,7 @@ const COMMANDS: [&str; 33] = [
     "set view",
     "remove view",
     "set policy",
+    "change resources",
 ];
 
 fn command(case: &Case, row: &str) -> Command {
@@ -200,8 +201,13 @@ fn command(case: &Case, row: &str) -> Command {
         "set view" => Command::SetView { name: view_name(), view: view() },
         "remove view" => Command::RemoveView { name: view_name() },
         "set policy" => Command::SetPolicy { service: None, policy: policy() },
+        "change resources" => Command::ChangeResources(ResourceChange::default()),
         other => panic!("no such row: {other}"),
     }
+}
+
+fn edge() -> ResourceKey {
+    ResourceKey { kind: ResourceKind::Listener, name: "edge".into() }
 }
 
 fn rejection() -> UpdateRejection {
@@ -256,10 +262,11 @@ fn kind(command: &Command) -> u8 {
         Command::SetView { .. } => 22,
         Command::RemoveView { .. } => 23,
         Command::SetPolicy { .. } => 24,
+        Command::ChangeResources(_) => 25,
     }
 }
 
-const KINDS: u8 = 25;
+const KINDS: u8 = 26;
 
 /// One event of every kind that is about this worker, or could be; those of an older registration too.
 fn events(case: &Case) -> Vec<(&'static str, Event)> {
@@ -312,6 +319,8 @@ fn events(case: &Case) -> Vec<(&'static str, Event)> {
         ("ServiceRetired", Event::ServiceRetired { service: key().service }),
         ("ExpiryHeld", Event::ExpiryHeld { reason: "x".into(), until: NOW }),
         ("ExpiryReleased", Event::ExpiryReleased { reason: "x".into() }),
+        ("ResourceDeleted", Event::ResourceDeleted { resource: edge() }),
+        ("ResourceApplied", Event::ResourceApplied { resource: edge(), message: vec![].into() }),
     ]
 }
 
@@ -385,5 +394,5 @@ fn every_kind_of_command_and_event_has_a_row() {
     let kinds: BTreeSet<u8> = COMMANDS.iter().map(|row| kind(&command(&none, row))).collect();
     assert_eq!(kinds, (0..KINDS).collect());
     let names: BTreeSet<&str> = events(&none).iter().map(|(_, event)| event.name()).collect();
-    assert_eq!(names.len(), 22, "a kind of event has no row: {names:?}");
+    assert_eq!(names.len(), 24, "a kind of event has no row: {names:?}");
 }

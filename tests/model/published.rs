@@ -8,17 +8,22 @@ use foldplane::api::views;
 use foldplane::command::{Command, PortRequest, Registering};
 use foldplane::events::event::{HealthSource, Lease, Policy, Readiness, Verdict};
 use foldplane::events::{Actor, Envelope, Event, PortName, SessionId, Timestamp, WorkerKey, WorkerRef};
+use foldplane::projection::resources::TypeUrl;
 use foldplane::projection::state::State;
 use foldplane::projection::{HealthStatus, Outcome, Snapshot, evolve};
 use foldplane::testing::{play, steps};
 use proptest::prelude::*;
 
+use crate::brought::is_hidden;
 use crate::told::by;
 
-/// The addresses that get requests, as xDS has them.
+/// The addresses of workers that get requests, as xDS has them.
 fn ready_over_xds(snapshot: &Snapshot) -> BTreeSet<String> {
     let told = by(snapshot.resources());
-    let lines = told.values().flat_map(|cluster| &cluster.endpoints);
+    let of_workers = |(type_url, name): &(TypeUrl, String)| {
+        *type_url == TypeUrl::ClusterLoadAssignment && !is_hidden(snapshot, name)
+    };
+    let lines = told.iter().filter(|(key, _)| of_workers(key)).flat_map(|(_, lines)| lines);
     let ready = lines.filter(|line| line.contains(" HEALTHY "));
     ready.filter_map(|line| line.split(' ').nth(2).map(str::to_owned)).collect()
 }
@@ -34,8 +39,8 @@ proptest! {
             snapshot = snapshot.fold([envelope]).0;
             let endpoints = views::endpoints(&snapshot, None).items;
             let ready = |health: HealthStatus| health == HealthStatus::Healthy;
-            let over_rest: BTreeSet<String> =
-                endpoints.iter().filter(|e| ready(e.health)).map(|e| e.address.clone()).collect();
+            let sent = endpoints.iter().filter(|e| ready(e.health) && !is_hidden(&snapshot, &e.cluster));
+            let over_rest: BTreeSet<String> = sent.map(|e| e.address.clone()).collect();
             prop_assert_eq!(over_rest, ready_over_xds(&snapshot));
             for worker in views::workers(&snapshot, None).items {
                 let Some(first) = worker.endpoints.first() else { continue };

@@ -13,6 +13,22 @@ use proptest::test_runner::TestRunner;
 /// So many runs of a fixed seed.
 const RUNS: usize = 200;
 
+/// Every reason for a refusal that a generated run can meet.
+const REFUSALS: [&str; 12] = [
+    "address_taken",
+    "draining",
+    "host_draining",
+    "invalid_argument",
+    "not_declared",
+    "port_taken",
+    "ports_exhausted",
+    "resource_in_use",
+    "stale_generation",
+    "unknown_host",
+    "unknown_reference",
+    "unknown_worker",
+];
+
 fn samples<S: Strategy>(strategy: &S) -> Vec<S::Value> {
     let mut runner = TestRunner::deterministic();
     (0..RUNS).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
@@ -57,6 +73,8 @@ fn steps_lead_to_every_event_and_every_refusal() {
             "PolicyChanged",
             "PortBusy",
             "ReplicaStarted",
+            "ResourceApplied",
+            "ResourceDeleted",
             "ServiceDeclared",
             "ServiceRetired",
             "UpdateRejected",
@@ -71,21 +89,7 @@ fn steps_lead_to_every_event_and_every_refusal() {
             "WorkerUnready"
         ]
     );
-    assert_eq!(
-        Vec::from_iter(refused),
-        [
-            "address_taken",
-            "draining",
-            "host_draining",
-            "invalid_argument",
-            "not_declared",
-            "port_taken",
-            "ports_exhausted",
-            "stale_generation",
-            "unknown_host",
-            "unknown_worker"
-        ]
-    );
+    assert_eq!(Vec::from_iter(refused), REFUSALS);
 }
 
 #[test]
@@ -104,6 +108,7 @@ fn events_without_sense_lead_to_every_anomaly() {
             "Folded",
             "another registration has taken the worker's key",
             "another worker holds one of its addresses or ports",
+            "no such resource was applied",
             "no such worker lives",
             "the worker is draining",
             "the worker's key is taken",

@@ -11,28 +11,20 @@ use envoy_types::pb::envoy::config::core::v3::address::Address;
 use envoy_types::pb::envoy::config::core::v3::socket_address::PortSpecifier;
 use envoy_types::pb::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
 use envoy_types::pb::envoy::config::endpoint::v3::{ClusterLoadAssignment, LbEndpoint};
-use envoy_types::pb::google::protobuf::Any;
+use envoy_types::pb::envoy::config::listener::v3::Listener;
+use envoy_types::pb::envoy::config::route::v3::RouteConfiguration;
 use foldplane::events::event::{LbPolicy, Locality, LocalityWeighting, Protocol, ServiceSpec};
-use foldplane::events::{Envelope, PortName, ServiceName};
-use foldplane::projection::resources::{Resource, Resources, TypeUrl};
+use foldplane::events::{Envelope, PortName, ResourceKind, ServiceName};
+use foldplane::projection::resources::{Resources, TypeUrl, builders};
 use prost::Message;
 
+use crate::brought::applied;
 use crate::dull::{Health, Life, addresses, cluster, declared, lives, living, locality, spec};
 use crate::rules;
 
-/// Every cluster.
-pub(crate) type Told = BTreeMap<String, Cluster>;
-
-/// What clients are told of one cluster.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cluster {
-    /// How they are to use it, as far as it is not left to them.
-    pub(crate) attributes: String,
-    /// Whether proxyless gRPC is led to it.
-    pub(crate) routed: bool,
-    /// Its endpoints, a line each, in the order in which they are sent.
-    pub(crate) endpoints: Vec<String>,
-}
+/// What is told under every name of every type: of endpoints a line each, in the order in which they are sent; of clusters
+/// how they are to be used, and the rest of the message; of others the message.
+pub(crate) type Told = BTreeMap<(TypeUrl, String), Vec<String>>;
 
 struct Entry {
     priority: u32,
@@ -73,16 +65,68 @@ pub(crate) fn by_the_model(events: &[Envelope]) -> Told {
             place.2.extend(entry);
         }
     }
-    let told =
-        |(name, (service, ports, entries)): (String, (ServiceName, BTreeSet<PortName>, Vec<Entry>))| {
-            let spec = spec(events, &service).cloned().unwrap_or_default();
-            let declared = spec.ports.iter().map(|port| &port.name).find(|port| own(&service, port) == name);
-            let port = declared.or(ports.first()).and_then(|port| spec.port(port));
-            let protocol = port.map(|port| port.protocol).unwrap_or_default();
-            let routed = protocol != Protocol::Tcp;
-            (name, Cluster { attributes: attributes(&spec, protocol), routed, endpoints: lines(entries) })
-        };
-    clusters.into_iter().map(told).collect()
+    let mut told = Told::new();
+    for (name, (service, ports, entries)) in clusters {
+        let spec = spec(events, &service).cloned().unwrap_or_default();
+        let declared = spec.ports.iter().map(|port| &port.name).find(|port| own(&service, port) == name);
+        let port = declared.or(ports.first()).and_then(|port| spec.port(port));
+        let protocol = port.map(|port| port.protocol).unwrap_or_default();
+        let cluster = [vec![attributes(&spec, protocol)], text(&builders::cluster(&name))].concat();
+        told.insert((TypeUrl::Cluster, name.clone()), cluster);
+        if protocol != Protocol::Tcp {
+            told.insert((TypeUrl::Listener, name.clone()), text(&builders::api_listener(&name, &name)));
+            told.insert((TypeUrl::RouteConfiguration, name.clone()), text(&builders::route(&name, &name)));
+        }
+        told.insert((TypeUrl::ClusterLoadAssignment, name), lines(entries));
+    }
+    for (key, message) in applied(events) {
+        told.insert(
+            (key.kind.into(), key.name.clone()),
+            said(key.kind.into(), &key.name, message.as_slice()),
+        );
+    }
+    told
+}
+
+/// A message as a line to compare.
+fn text(message: &impl Message) -> Vec<String> {
+    vec![format!("{:?}", message.encode_to_vec())]
+}
+
+/// What a message says, which must give itself the name of its resource.
+#[track_caller]
+fn said(type_url: TypeUrl, name: &str, message: &[u8]) -> Vec<String> {
+    let whole = "the message that its type says";
+    let (own_name, said) = match type_url {
+        TypeUrl::Cluster => {
+            let cluster = pb::Cluster::decode(message).expect(whole);
+            let attributes = attributes_of(&cluster);
+            (cluster.name.clone(), [vec![attributes], text(&without_attributes(cluster))].concat())
+        }
+        TypeUrl::ClusterLoadAssignment => {
+            let assignment = ClusterLoadAssignment::decode(message).expect(whole);
+            (assignment.cluster_name.clone(), lines_of(&assignment))
+        }
+        TypeUrl::LbEndpoint => unreachable!("collections are looked at in collections.rs"),
+        TypeUrl::Listener => {
+            let listener = Listener::decode(message).expect(whole);
+            (listener.name.clone(), text(&listener))
+        }
+        TypeUrl::RouteConfiguration => {
+            let route = RouteConfiguration::decode(message).expect(whole);
+            (route.name.clone(), text(&route))
+        }
+    };
+    assert_eq!(own_name, name);
+    said
+}
+
+fn without_attributes(mut cluster: pb::Cluster) -> pb::Cluster {
+    cluster.lb_policy = LbPolicyPb::default().into();
+    cluster.connect_timeout = None;
+    cluster.common_lb_config = None;
+    cluster.typed_extension_protocol_options.clear();
+    cluster
 }
 
 /// How many hooks give no answer.
@@ -161,32 +205,17 @@ fn lines(mut entries: Vec<Entry>) -> Vec<String> {
     entries.iter().map(line).collect()
 }
 
-/// What clients are told by these resources. Fails where they do not fit together.
+/// What clients are told by these resources.
 #[track_caller]
 pub(crate) fn by(resources: &Resources) -> Told {
-    let clusters = resources.of(TypeUrl::Cluster);
-    let assignments = resources.of(TypeUrl::ClusterLoadAssignment);
-    assert_eq!(clusters.len(), assignments.len(), "each cluster has one assignment");
-    clusters
-        .iter()
-        .map(|resource| {
-            let cluster: pb::Cluster = message(resource);
-            assert_eq!(cluster.name, resource.name.as_str());
-            let assignment = assignments.get(&cluster.name).expect("each cluster has an assignment");
-            let assignment: ClusterLoadAssignment = message(assignment);
-            assert_eq!(assignment.cluster_name, cluster.name);
-            let way = [TypeUrl::Listener, TypeUrl::RouteConfiguration]
-                .map(|type_url| resources.of(type_url).get(&cluster.name).is_some());
-            assert_eq!(way[0], way[1], "a listener and its route come together");
-            let (attributes, endpoints) = (attributes_of(&cluster), lines_of(&assignment));
-            (cluster.name, Cluster { attributes, routed: way[0], endpoints })
-        })
-        .collect()
-}
-
-fn message<M: Message + Default>(resource: &Resource) -> M {
-    let any = Any::decode(resource.any().clone()).expect("an Any");
-    M::decode(any.value.as_slice()).expect("the message that its type says")
+    let mut told = Told::new();
+    for type_url in ResourceKind::ALL.map(TypeUrl::from) {
+        for resource in resources.of(type_url).iter() {
+            let name = resource.name.as_str();
+            told.insert((type_url, name.to_owned()), said(type_url, name, &resource.message()));
+        }
+    }
+    told
 }
 
 fn lines_of(assignment: &ClusterLoadAssignment) -> Vec<String> {

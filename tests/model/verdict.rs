@@ -10,6 +10,7 @@ use foldplane::events::event::{
 };
 use foldplane::events::{Envelope, Event, HostName, ReplicaId, Timestamp, WorkerRef};
 
+use crate::brought;
 use crate::dull::{Life, address, addresses, is_emptied, lives, living, report, takes_out, views};
 use crate::services;
 use crate::silence;
@@ -98,6 +99,7 @@ fn expected(
         Command::DeclareService { service, spec } => services::declare(events, service, spec)?,
         Command::RetireService { service } => services::retire(events, service),
         Command::SetPolicy { service, policy } => services::set_policy(events, service.as_ref(), policy)?,
+        Command::ChangeResources(change) => brought::expected(events, change)?,
         Command::DrainHost { host, .. } => drain_host(events, host)?,
         Command::RemoveHost { host } => remove_host(events, host),
         Command::SetView { name, view } => unless(views(events).get(name) == Some(&view), "NodeViewSet"),
@@ -310,7 +312,9 @@ fn check_registering(events: &[Envelope], wish: &Registering, now: Timestamp, an
             | RejectionCode::StaleGeneration
             | RejectionCode::Draining
             | RejectionCode::UnknownHost
-            | RejectionCode::NotDeclared => {
+            | RejectionCode::NotDeclared
+            | RejectionCode::UnknownReference
+            | RejectionCode::ResourceInUse => {
                 panic!("no reason to refuse a registration: {rejection}")
             }
         },

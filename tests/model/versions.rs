@@ -1,6 +1,6 @@
 //! Where each version must come from.
 
-use foldplane::events::Offset;
+use foldplane::events::{Offset, ResourceKind};
 use foldplane::projection::resources::{Resources, TypeUrl};
 
 use crate::told::Told;
@@ -32,38 +32,19 @@ impl Past {
 
     /// Each version's offset is that of the last event that changed what it stands for (xds-rules 1 and 2).
     #[track_caller]
-    pub(crate) fn check<'a>(&'a self, resources: &Resources) {
-        let clusters =
-            |told: &'a Told| told.iter().map(|(name, c)| (name, &c.attributes)).collect::<Vec<_>>();
-        let attributes = |told: &'a Told, name: &str| told.get(name).map(|cluster| &cluster.attributes);
-        self.check_type(resources, TypeUrl::Cluster, clusters, attributes);
-        // What leads to a cluster is made of its name alone.
-        for type_url in [TypeUrl::Listener, TypeUrl::RouteConfiguration] {
-            let routed =
-                |told: &'a Told| told.iter().filter(|(_, c)| c.routed).map(|(n, _)| n).collect::<Vec<_>>();
-            self.check_type(resources, type_url, routed, |told, name| {
-                told.get(name).is_some_and(|c| c.routed)
-            });
-        }
-        let names_and =
-            |told: &'a Told| told.iter().map(|(name, c)| (name, &c.endpoints)).collect::<Vec<_>>();
-        let endpoints = |told: &'a Told, name: &str| told.get(name).map(|cluster| &cluster.endpoints);
-        self.check_type(resources, TypeUrl::ClusterLoadAssignment, names_and, endpoints);
-    }
-
-    #[track_caller]
-    fn check_type<'a, A: PartialEq, O: PartialEq>(
-        &'a self,
-        resources: &Resources,
-        type_url: TypeUrl,
-        all: impl Fn(&'a Told) -> A,
-        one: impl Fn(&'a Told, &str) -> O,
-    ) {
-        let set = resources.of(type_url);
-        assert_eq!(set.version().offset, self.last_change(all), "{type_url} as a whole");
-        for resource in set.iter() {
-            let expected = self.last_change(|told| one(told, resource.name.as_str()));
-            assert_eq!(resource.version.offset, expected, "{type_url} {}", resource.name);
+    pub(crate) fn check(&self, resources: &Resources) {
+        for type_url in ResourceKind::ALL.map(TypeUrl::from) {
+            let set = resources.of(type_url);
+            let of_type = |told: &Told| -> Vec<_> {
+                let all = told.iter().filter(|((of, _), _)| *of == type_url);
+                all.map(|(key, said)| (key.clone(), said.clone())).collect()
+            };
+            assert_eq!(set.version().offset, self.last_change(of_type), "{type_url} as a whole");
+            for resource in set.iter() {
+                let key = (type_url, resource.name.to_string());
+                let expected = self.last_change(|told| told.get(&key));
+                assert_eq!(resource.version.offset, expected, "{type_url} {}", resource.name);
+            }
         }
     }
 }

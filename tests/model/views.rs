@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 
 use foldplane::api::views;
 use foldplane::projection::Snapshot;
+use foldplane::projection::resources::TypeUrl;
 use foldplane::testing::{play, steps};
 use proptest::prelude::*;
 
+use crate::brought::is_hidden;
 use crate::told::by;
 
-/// `cluster address HEALTH` of everything that is published, as lists have it.
+/// `cluster address HEALTH` of all that workers make and clients are sent, as lists have it.
 fn listed(snapshot: &Snapshot) -> BTreeSet<String> {
     let listing = views::endpoints(snapshot, None);
-    listing.items.iter().map(|item| format!("{} {} {}", item.cluster, item.address, item.health)).collect()
+    let sent = listing.items.iter().filter(|item| !is_hidden(snapshot, &item.cluster));
+    sent.map(|item| format!("{} {} {}", item.cluster, item.address, item.health)).collect()
 }
 
 /// The same as clients are sent it.
@@ -22,7 +25,10 @@ fn sent(snapshot: &Snapshot) -> BTreeSet<String> {
         format!("{cluster} {} {}", words[2], words[3])
     };
     let told = by(snapshot.resources());
-    told.iter().flat_map(|(name, lines)| lines.endpoints.iter().map(move |told| line(name, told))).collect()
+    let of_workers = told.iter().filter(|((type_url, name), _)| {
+        *type_url == TypeUrl::ClusterLoadAssignment && !is_hidden(snapshot, name)
+    });
+    of_workers.flat_map(|((_, name), lines)| lines.iter().map(move |told| line(name, told))).collect()
 }
 
 proptest! {

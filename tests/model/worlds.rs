@@ -70,10 +70,16 @@ fn versions(resources: &Resources) -> String {
 
 fn endpoints(resources: &Resources) -> String {
     let mut text = String::new();
-    for (name, cluster) in by(resources) {
-        let (attributes, led) = (cluster.attributes, if cluster.routed { "" } else { " (not for gRPC)" });
+    let told = by(resources);
+    for ((type_url, name), endpoints) in &told {
+        if *type_url != TypeUrl::ClusterLoadAssignment {
+            continue;
+        }
+        let of = |type_url| told.get(&(type_url, name.clone()));
+        let attributes = of(TypeUrl::Cluster).map_or("", |said| said[0].as_str());
+        let led = if of(TypeUrl::Listener).is_some() { "" } else { " (not for gRPC)" };
         writeln!(text, "    {}", format!("{name}{led} {attributes}").trim_end()).unwrap();
-        cluster.endpoints.iter().for_each(|line| writeln!(text, "      {line}").unwrap());
+        endpoints.iter().for_each(|line| writeln!(text, "      {line}").unwrap());
     }
     text
 }

@@ -15,6 +15,9 @@
 )]
 
 #[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
+#[path = "../model/brought.rs"]
+mod brought;
+#[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
 #[path = "../model/dull.rs"]
 mod dull;
 mod kept;

@@ -40,6 +40,8 @@ pub(crate) const ROOMS: &[Room] = &[
     shell("events::log", &["events"]),
     pure("projection", &["events"]),
     pure("command", &["events", "projection"]),
+    // Resources as people write them: no state, no commands.
+    pure("transcode", &["events", "projection::resources"]),
     // A program with its own resources serves them without ever touching events.
     pure("xds::protocol", &["events::Offset", "projection::resources"]),
     shell("engine", &["events", "events::log", "projection", "command"]),
@@ -50,7 +52,10 @@ pub(crate) const ROOMS: &[Room] = &[
     // It asks how a worker's connection ended.
     shell("ingest", &["proto", "events", "projection", "command", "engine", "problem", "listen::Ending"]),
     // It reads the log for those who ask for events, and the ledger for those who ask who was sent what.
-    shell("api", &["events", "events::log", "projection", "command", "engine", "xds", "problem"]),
+    shell(
+        "api",
+        &["events", "events::log", "projection", "command", "engine", "xds", "problem", "transcode"],
+    ),
     // As any other client of the public worker API.
     shell("agent", &["proto"]),
     shell("listen", &[]),
@@ -103,6 +108,7 @@ const EVERYTHING: &[&str] = &[
     "config",
     "serve",
     "telemetry",
+    "transcode",
 ];
 
 /// What goes beyond the table, each with its reason.

@@ -22,6 +22,7 @@ mod answers;
 mod collections;
 mod conformance;
 mod csds;
+mod descriptors;
 mod dull_client;
 mod interleave;
 mod last_good;

@@ -2,11 +2,13 @@
 
 mod host;
 mod register;
+mod resources;
 mod service;
 mod silence;
 mod view;
 mod watch;
 
+pub use resources::{APPLIED_RESOURCES_MAX, CHANGE_RESOURCES_MAX};
 pub use silence::{CROWD_HOSTS_MIN, CROWD_LEASES_MIN, HOLD_MS_MAX};
 
 use super::{Command, Rejection, RejectionCode, check};
@@ -59,6 +61,7 @@ pub fn decide(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Ev
         Command::SetView { name, view } => view::set(state, name, view),
         Command::RemoveView { name } => Ok(view::remove(state, name)),
         Command::RecordRejection { rejection } => Ok(record(state, rejection)),
+        Command::ChangeResources(change) => resources::change(state, change),
     }
 }
 

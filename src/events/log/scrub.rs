@@ -10,7 +10,7 @@ use crate::events::Envelope;
 
 /// Fields whose texts are words of our own, or made by us: they tell nothing of anybody. All other texts are replaced,
 /// those of events that are new too.
-const OUR_WORDS: [&str; 14] = [
+const OUR_WORDS: [&str; 15] = [
     "actor",
     "readiness",
     "cause",
@@ -25,10 +25,14 @@ const OUR_WORDS: [&str; 14] = [
     "degraded",
     "unready",
     "delivery",
+    "kind",
 ];
 
 /// Fields whose keys are data.
 const LABELS: &str = "metadata";
+
+/// What an operator applied: its bytes are left out, whoever wrote them.
+const RESOURCE: &str = "ResourceApplied";
 
 /// Expressions of somebody's own, which name what they are about: none is left, so that nothing is decided by them.
 const RULES: &str = "policy";
@@ -68,6 +72,10 @@ impl Scrubber {
             }
             Value::Object(fields) if field == RULES => {
                 fields.values_mut().for_each(|rule| *rule = Value::Null);
+            }
+            Value::Object(fields) if field == RESOURCE => {
+                fields.insert("message".to_owned(), Value::String(String::new()));
+                fields.values_mut().for_each(|value| self.walk("resource", value));
             }
             Value::Object(fields) => fields.iter_mut().for_each(|(field, value)| self.walk(field, value)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::events::Offset;
 use crate::events::event::{ClusterPolicy, Delivery, Locality, LocalityWeighting};
+use crate::projection::resources::TypeUrl;
 use crate::projection::state::{Cluster, ClusterName, Published, State};
 
 /// How many endpoints may leave a collection before it begins anew: they are told to everybody who comes.
@@ -51,7 +52,7 @@ pub(super) fn begin_all(state: &mut State) {
     for name in names {
         if let Some(cluster) = state.clusters.get_mut(name.as_str()) {
             begin(Arc::make_mut(cluster), offset);
-            state.collections_changed = offset;
+            state.changed.advance(TypeUrl::LbEndpoint, offset);
         }
     }
 }

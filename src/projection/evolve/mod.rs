@@ -1,5 +1,6 @@
 //! The fold: one event, one step. It never refuses and never fails.
 
+mod applied;
 mod collections;
 mod index;
 mod publish;
@@ -50,6 +51,9 @@ pub enum Anomaly {
     /// It removes a view that there is not.
     #[error("there is no such view")]
     UnknownView,
+    /// It takes back a resource that nobody applied.
+    #[error("no such resource was applied")]
+    NotApplied,
     /// It would bring a draining worker back.
     #[error("the worker is draining")]
     Draining,
@@ -130,6 +134,8 @@ fn fold(state: &mut State, envelope: &Envelope) -> Result<(), Anomaly> {
             state.expiry_hold = Some(ExpiryHold { since, reason, until: *until });
         }
         Event::ExpiryReleased { .. } => state.expiry_hold = None,
+        Event::ResourceApplied { resource, message } => applied::apply(state, resource, message),
+        Event::ResourceDeleted { resource } => applied::delete(state, resource)?,
     }
     Ok(())
 }

@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use super::collections::{self, is_collected};
 use crate::events::event::{ClusterPolicy, EndpointAddress, Protocol};
-use crate::events::{Offset, PortName, ServiceName, WorkerKey};
+use crate::events::{PortName, ResourceKey, ResourceKind, ServiceName, WorkerKey};
 use crate::projection::hooks::decide;
+use crate::projection::render::WAYS;
+use crate::projection::resources::TypeUrl;
 use crate::projection::state::{Cluster, ClusterName, HookFailed, Member, Published, State, Worker};
 
 /// Brings the worker's endpoints up to date where they belong, and takes them from where they did.
@@ -121,10 +123,8 @@ fn found(state: &mut State, name: &ClusterName, service: &ServiceName, port: &Po
         groups_changed: offset,
         members: imbl::OrdMap::new(),
     };
-    state.routes_changed = cluster.routed.unwrap_or(state.routes_changed);
+    tell_all(state, name, &cluster);
     state.clusters.insert(name.clone(), Arc::new(cluster));
-    state.clusters_changed = offset;
-    state.endpoints_changed = offset;
 }
 
 fn protocol(state: &State, service: &ServiceName, port: &PortName) -> Protocol {
@@ -170,11 +170,11 @@ fn attach(state: &mut State, name: &ClusterName, address: &EndpointAddress, mut 
     cluster.members.insert(address.clone(), member);
     if is_news {
         cluster.endpoints_changed = offset;
-        state.endpoints_changed = offset;
         if cluster.collection.is_some() {
             collections::note(cluster, grouped.as_ref(), was.as_ref(), offset);
-            state.collections_changed = offset;
+            state.changed.advance(TypeUrl::LbEndpoint, offset);
         }
+        tell(state, ResourceKind::ClusterLoadAssignment, name);
     }
     joined
 }
@@ -186,31 +186,33 @@ fn detach(state: &mut State, name: &ClusterName, address: &EndpointAddress) {
     let Some(left) = cluster.members.remove(address) else { return };
     if left.published.is_some() {
         cluster.endpoints_changed = offset;
-        state.endpoints_changed = offset;
         if cluster.collection.is_some() {
             collections::note(cluster, grouped.as_ref(), left.published.as_ref(), offset);
-            state.collections_changed = offset;
+            state.changed.advance(TypeUrl::LbEndpoint, offset);
         }
     }
     if let Some(of_port) = cluster.ports.get_mut(&left.port) {
         *of_port = of_port.saturating_sub(1);
     }
     cluster.ports.retain(|_, count| *count > 0);
+    if left.published.is_some() {
+        tell(state, ResourceKind::ClusterLoadAssignment, name);
+    }
 }
 
 /// Gives the cluster the attributes that its service has by now. Where endpoints of several ports are in it, the port
 /// that is declared to be published there counts, or else the first by name.
 fn settle(state: &mut State, name: &ClusterName) {
     let offset = state.offset;
-    let Some(cluster) = state.clusters.get(name.as_str()) else { return };
+    let Some(cluster) = state.clusters.get(name.as_str()).cloned() else { return };
     let service = &cluster.service;
     let port = declared_port(state, service, name).or_else(|| cluster.ports.keys().next().cloned());
     let policy = state.policy_of(service);
     let protocol = port.map_or(cluster.protocol, |port| protocol(state, service, &port));
     let mut next = Cluster { protocol, policy, ..cluster.as_ref().clone() };
-    if attributes(&next) != attributes(cluster) {
+    if attributes(&next) != attributes(&cluster) {
         next.changed = offset;
-        state.clusters_changed = offset;
+        tell(state, ResourceKind::Cluster, name);
     }
     let renewed = next.changed == offset || cluster.collection.is_none();
     match is_collected(&policy) {
@@ -219,13 +221,13 @@ fn settle(state: &mut State, name: &ClusterName) {
         false => next.collection = None,
     }
     if next.collection != cluster.collection {
-        state.collections_changed = offset;
+        state.changed.advance(TypeUrl::LbEndpoint, offset);
     }
     if is_routed(protocol) != cluster.routed.is_some() {
         next.routed = is_routed(protocol).then_some(offset);
-        state.routes_changed = offset;
+        WAYS.into_iter().for_each(|kind| tell(state, kind, name));
     }
-    if next != **cluster {
+    if next != *cluster {
         state.clusters.insert(name.clone(), Arc::new(next));
     }
 }
@@ -244,18 +246,34 @@ fn declared_port(state: &State, service: &ServiceName, name: &ClusterName) -> Op
 
 /// Ends a cluster that nobody is in any more, and that is not declared; another gets the attributes that it has left.
 fn sweep(state: &mut State, name: &ClusterName) {
-    let Some(cluster) = state.clusters.get(name.as_str()) else { return };
+    let Some(cluster) = state.clusters.get(name.as_str()).cloned() else { return };
     if !cluster.members.is_empty() || declared_port(state, &cluster.service, name).is_some() {
         return settle(state, name);
     }
-    let offset: Offset = state.offset;
-    if cluster.routed.is_some() {
-        state.routes_changed = offset;
-    }
-    if cluster.collection.is_some() {
-        state.collections_changed = offset;
-    }
+    tell_all(state, name, &cluster);
     state.clusters.remove(name.as_str());
-    state.clusters_changed = offset;
-    state.endpoints_changed = offset;
+    for kind in ResourceKind::ALL {
+        state.restored.remove(&key(kind, name));
+    }
+}
+
+/// A cluster came or went, with all that is made of it.
+fn tell_all(state: &mut State, name: &ClusterName, cluster: &Cluster) {
+    let always = [ResourceKind::Cluster, ResourceKind::ClusterLoadAssignment];
+    let ways = WAYS.into_iter().filter(|_| cluster.routed.is_some());
+    always.into_iter().chain(ways).for_each(|kind| tell(state, kind, name));
+    if cluster.collection.is_some() {
+        state.changed.advance(TypeUrl::LbEndpoint, state.offset);
+    }
+}
+
+/// Something that is made of workers changed, of which clients are told unless an operator's own resource hides it.
+fn tell(state: &mut State, kind: ResourceKind, name: &ClusterName) {
+    if !state.applied.contains_key(&key(kind, name)) {
+        state.changed.advance(kind.into(), state.offset);
+    }
+}
+
+fn key(kind: ResourceKind, name: &ClusterName) -> ResourceKey {
+    ResourceKey { kind, name: name.as_str().to_owned() }
 }

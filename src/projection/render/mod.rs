@@ -5,61 +5,87 @@ mod collections;
 mod endpoints;
 mod weights;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use imbl::ordmap::DiffItem;
+use prost::Message;
 
 use super::resources::{NodeViews, Resource, ResourceName, Resources, ResourcesBuilder, TypeUrl, builders};
 use super::state::{Cluster, ClusterName, State};
-use crate::events::Offset;
+use crate::events::{Offset, ResourceKey, ResourceKind};
 
-/// The types that lead proxyless gRPC to a cluster.
-const WAYS: [TypeUrl; 2] = [TypeUrl::Listener, TypeUrl::RouteConfiguration];
+/// The kinds that lead proxyless gRPC to a cluster.
+pub(super) const WAYS: [ResourceKind; 2] = [ResourceKind::Listener, ResourceKind::RouteConfiguration];
+
+/// What clients are sent under one name.
+pub(super) struct Published<'a> {
+    pub(super) message: Cow<'a, [u8]>,
+    /// The offset of its version.
+    pub(super) changed: Offset,
+}
+
+/// What clients are sent under this name: what an operator applied, or else what is made of workers.
+pub(super) fn published<'a>(state: &'a State, key: &ResourceKey) -> Option<Published<'a>> {
+    match state.applied().get(key) {
+        Some(applied) => {
+            Some(Published { message: applied.message.as_slice().into(), changed: applied.changed })
+        }
+        None => rendered(state, key),
+    }
+}
+
+/// What is made of workers under this name.
+pub(super) fn rendered(state: &State, key: &ResourceKey) -> Option<Published<'static>> {
+    let (name, cluster) = state.clusters().get_key_value(key.name.as_str())?;
+    let changed = cluster.last_change(key.kind)?;
+    let restored = state.restored.get(key).filter(|restored| changed <= restored.at);
+    let changed = restored.map_or(changed, |restored| restored.changed);
+    Some(Published { message: message(key.kind, name, cluster).into(), changed })
+}
+
+/// A cluster, its endpoints, and the way to it that proxyless gRPC takes.
+fn message(kind: ResourceKind, name: &ClusterName, cluster: &Cluster) -> Vec<u8> {
+    let text = name.as_str();
+    match kind {
+        ResourceKind::Cluster => clusters::message(name, cluster).encode_to_vec(),
+        ResourceKind::ClusterLoadAssignment => endpoints::message(name, cluster).encode_to_vec(),
+        ResourceKind::Listener => builders::api_listener(text, text).encode_to_vec(),
+        ResourceKind::RouteConfiguration => builders::route(text, text).encode_to_vec(),
+    }
+}
 
 /// The resources of `next`, made from those of `earlier`. Costs what changed between the two.
 pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
     let (earlier_state, earlier_resources) = earlier;
     let mut resources = earlier_resources.builder(next.offset());
     for item in earlier_state.clusters().diff(next.clusters()) {
-        match item {
-            DiffItem::Add(name, cluster) => {
-                put_collections(&mut resources, name, (None, Some(cluster)), next);
-                put_cluster(&mut resources, name, cluster);
-                put_way(&mut resources, name, cluster.routed);
-                put_endpoints(&mut resources, name, cluster);
-            }
-            DiffItem::Update { old: (_, old), new: (name, cluster) } => {
-                put_collections(&mut resources, name, (Some(old), Some(cluster)), next);
-                if old.changed != cluster.changed {
-                    put_cluster(&mut resources, name, cluster);
-                }
-                match (old.routed, cluster.routed) {
-                    (Some(_), None) => take_way(&mut resources, name, next.routes_changed()),
-                    (earlier, now) if earlier != now => put_way(&mut resources, name, now),
-                    (Some(_) | None, _) => {}
-                }
-                if old.endpoints_changed != cluster.endpoints_changed {
-                    put_endpoints(&mut resources, name, cluster);
-                }
-            }
-            DiffItem::Remove(name, old) => {
-                put_collections(&mut resources, name, (Some(old), None), next);
-                take_way(&mut resources, name, next.routes_changed());
-                let name = ResourceName::new(name.as_str());
-                resources.of(TypeUrl::Cluster).remove(&name, next.clusters_changed());
-                resources.of(TypeUrl::ClusterLoadAssignment).remove(&name, next.endpoints_changed());
+        let (name, old, new) = match item {
+            DiffItem::Add(name, new) => (name, None, Some(new)),
+            DiffItem::Update { old: (_, old), new: (name, new) } => (name, Some(old), Some(new)),
+            DiffItem::Remove(name, old) => (name, Some(old), None),
+        };
+        put_collections(&mut resources, name, (old, new), next);
+        for kind in ResourceKind::ALL {
+            let offset =
+                |cluster: Option<&Arc<Cluster>>| cluster.and_then(|cluster| cluster.last_change(kind));
+            if offset(old) != offset(new) {
+                let key = ResourceKey { kind, name: name.as_str().to_owned() };
+                refresh(&mut resources, next, &key);
             }
         }
     }
-    resources.of(TypeUrl::Cluster).changed_at(next.clusters_changed());
-    for type_url in WAYS {
-        resources.of(type_url).changed_at(next.routes_changed());
+    let applied = earlier_state.applied().diff(next.applied()).map(key_of);
+    // Of what was applied and deleted since, only this is left.
+    let restored = earlier_state.restored.diff(&next.restored).map(key_of);
+    applied.for_each(|key| refresh(&mut resources, next, key));
+    restored.for_each(|key| refresh(&mut resources, next, key));
+    for type_url in TypeUrl::ALL {
+        resources.of(type_url).changed_at(next.changed(type_url));
     }
     if earlier_state.views_changed() != next.views_changed() {
         resources.set_views(NodeViews::new(next.views_changed(), next.views().clone()));
     }
-    resources.of(TypeUrl::ClusterLoadAssignment).changed_at(next.endpoints_changed());
-    resources.of(TypeUrl::LbEndpoint).changed_at(next.collections_changed());
     resources.build()
 }
 
@@ -72,35 +98,28 @@ fn put_collections(
 ) {
     let (old, new) = (old.map(AsRef::as_ref), new.map(AsRef::as_ref));
     if [old, new].into_iter().flatten().any(|cluster| cluster.collection.is_some()) {
-        collections::update(resources, name, (old, new), next.collections_changed());
+        collections::update(resources, name, (old, new), next.changed(TypeUrl::LbEndpoint));
     }
 }
 
-fn put_cluster(resources: &mut ResourcesBuilder, name: &ClusterName, cluster: &Cluster) {
-    let resource = Resource::encode(name.as_str(), cluster.changed, &clusters::message(name, cluster));
-    resources.of(TypeUrl::Cluster).insert(resource);
-}
-
-/// The way to a cluster that proxyless gRPC takes.
-fn put_way(resources: &mut ResourcesBuilder, name: &ClusterName, routed: Option<Offset>) {
-    let (Some(offset), text) = (routed, name.as_str()) else { return };
-    let listener = Resource::encode(text, offset, &builders::api_listener(text, text));
-    resources.of(TypeUrl::Listener).insert(listener);
-    let route = Resource::encode(text, offset, &builders::route(text, text));
-    resources.of(TypeUrl::RouteConfiguration).insert(route);
-}
-
-fn take_way(resources: &mut ResourcesBuilder, name: &ClusterName, offset: Offset) {
-    for type_url in WAYS {
-        resources.of(type_url).remove(&ResourceName::new(name.as_str()), offset);
+fn key_of<'a, V>(item: DiffItem<'a, 'a, ResourceKey, V>) -> &'a ResourceKey {
+    match item {
+        DiffItem::Add(key, _) | DiffItem::Update { new: (key, _), .. } | DiffItem::Remove(key, _) => key,
     }
 }
 
-fn put_endpoints(resources: &mut ResourcesBuilder, name: &ClusterName, cluster: &Cluster) {
-    let message = endpoints::message(name, cluster);
-    resources.of(TypeUrl::ClusterLoadAssignment).insert(Resource::encode(
-        name.as_str(),
-        cluster.endpoints_changed,
-        &message,
-    ));
+/// Brings what is sent under one name up to date.
+fn refresh(resources: &mut ResourcesBuilder, state: &State, key: &ResourceKey) {
+    let type_url = TypeUrl::from(key.kind);
+    let name = ResourceName::new(&key.name);
+    match published(state, key) {
+        None => resources.of(type_url).remove(&name, state.changed(type_url)),
+        Some(Published { message, changed }) => {
+            let resource = Resource::new(type_url, name, changed, &message);
+            let set = resources.of(type_url);
+            if set.get(&key.name).is_none_or(|sent| sent.version != resource.version) {
+                set.insert(resource);
+            }
+        }
+    }
 }

@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use envoy_types::pb::google::protobuf::Any;
+use prost::Message as _;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
 use super::links::{Links, Reach};
@@ -97,6 +99,13 @@ impl Resource {
     #[must_use]
     pub fn any(&self) -> &Bytes {
         &self.any
+    }
+
+    /// Its encoded message.
+    #[must_use]
+    pub fn message(&self) -> Vec<u8> {
+        // An `Any` of ours, and so a whole one.
+        Any::decode(self.any.as_ref()).unwrap_or_default().value
     }
 
     /// The pieces that, put one after the other, are this resource's field of a `DiscoveryResponse`.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::events::ResourceKind;
+
 /// A resource type that is served. The order is make-before-break: new clusters, their endpoints, listeners,
 /// routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +19,9 @@ pub enum TypeUrl {
     /// RDS.
     RouteConfiguration,
 }
+
+/// What every URL of a type starts with.
+const HOST: &str = "type.googleapis.com/";
 
 impl TypeUrl {
     /// Every type, in send order.
@@ -48,6 +53,12 @@ impl TypeUrl {
         Self::ALL.into_iter().find(|known| known.as_str() == url)
     }
 
+    /// The name of its message, with its package.
+    #[must_use]
+    pub const fn message_name(self) -> &'static str {
+        self.as_str().split_at(HOST.len()).1
+    }
+
     /// The short name that people use: `CDS`, `EDS`, `LEDS`, `LDS`, `RDS`.
     #[must_use]
     pub const fn short(self) -> &'static str {
@@ -64,6 +75,17 @@ impl TypeUrl {
     #[must_use]
     pub const fn has_wildcard(self) -> bool {
         matches!(self, Self::Cluster | Self::Listener)
+    }
+}
+
+impl From<ResourceKind> for TypeUrl {
+    fn from(kind: ResourceKind) -> Self {
+        match kind {
+            ResourceKind::Cluster => Self::Cluster,
+            ResourceKind::ClusterLoadAssignment => Self::ClusterLoadAssignment,
+            ResourceKind::Listener => Self::Listener,
+            ResourceKind::RouteConfiguration => Self::RouteConfiguration,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::event::{ClusterPolicy, EndpointAddress, Locality, Protocol};
 use crate::events::id::NAME_BYTES_MAX;
-use crate::events::{Offset, PortName, ServiceName, WorkerKey};
+use crate::events::{Offset, PortName, ResourceKind, ServiceName, WorkerKey};
 use crate::projection::HealthStatus;
 use crate::projection::hooks::HookFailure;
 
@@ -99,6 +99,18 @@ pub struct Cluster {
     pub groups_changed: Offset,
     /// Its members by address, so that none can be listed twice (grpc/grpc-go#5710).
     pub members: OrdMap<EndpointAddress, Member>,
+}
+
+impl Cluster {
+    /// Where the resource of this kind that is made of it last changed, if there is one.
+    #[must_use]
+    pub const fn last_change(&self, kind: ResourceKind) -> Option<Offset> {
+        match kind {
+            ResourceKind::Cluster => Some(self.changed),
+            ResourceKind::ClusterLoadAssignment => Some(self.endpoints_changed),
+            ResourceKind::Listener | ResourceKind::RouteConfiguration => self.routed,
+        }
+    }
 }
 
 /// One address of a cluster.

@@ -1,5 +1,6 @@
 //! What is true at an offset. Cheap to clone: clones share their structure.
 
+mod applied;
 mod cluster;
 mod host;
 mod service;
@@ -10,6 +11,8 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
+pub(super) use applied::LastChanges;
+pub use applied::{Applied, Restored};
 pub use cluster::{Cluster, ClusterName, Member, Published};
 pub use host::{Host, PortKey, Rest, RestCause};
 pub use service::Service;
@@ -19,9 +22,10 @@ use super::hooks::{Around, CompiledPolicy, Hook, HookFailure, Hooks};
 use crate::events::event::{ClusterPolicy, Endpoint, EndpointAddress, Policy, UpdateRejection};
 use crate::events::view::NodeView;
 use crate::events::{
-    Generation, HostName, Offset, PortName, ReplicaId, ServiceName, SessionId, Timestamp, ViewName,
-    WorkerKey, WorkerRef,
+    Generation, HostName, Offset, PortName, ReplicaId, ResourceKey, ServiceName, SessionId, Timestamp,
+    ViewName, WorkerKey, WorkerRef,
 };
+use crate::projection::resources::TypeUrl;
 
 /// The state at an offset.
 ///
@@ -39,12 +43,11 @@ pub struct State {
     pub(super) addresses: OrdMap<EndpointAddress, WorkerKey>,
     pub(super) sessions: OrdMap<SessionId, OrdSet<WorkerKey>>,
     pub(super) clusters: OrdMap<ClusterName, Arc<Cluster>>,
-    pub(super) clusters_changed: Offset,
-    pub(super) routes_changed: Offset,
-    pub(super) endpoints_changed: Offset,
-    pub(super) collections_changed: Offset,
     pub(super) views: OrdMap<ViewName, Arc<NodeView>>,
     pub(super) views_changed: Offset,
+    pub(super) applied: OrdMap<ResourceKey, Arc<Applied>>,
+    pub(super) restored: OrdMap<ResourceKey, Restored>,
+    pub(super) changed: LastChanges,
     pub(super) rejections: OrdMap<RejectionKey, UpdateRejection>,
     pub(super) anomalies: u64,
     pub(super) policies: OrdMap<Option<ServiceName>, Arc<CompiledPolicy>>,
@@ -226,12 +229,6 @@ impl State {
         &self.clusters
     }
 
-    /// Where any collection of endpoints last changed.
-    #[must_use]
-    pub const fn collections_changed(&self) -> Offset {
-        self.collections_changed
-    }
-
     /// What groups of nodes see.
     #[must_use]
     pub const fn views(&self) -> &OrdMap<ViewName, Arc<NodeView>> {
@@ -275,22 +272,23 @@ impl State {
         self.expiry_hold.as_ref()
     }
 
-    /// Where the set of clusters, or one of them, last changed.
+    /// Every resource that an operator applied. Each is served in the place of what workers make under its name.
     #[must_use]
-    pub const fn clusters_changed(&self) -> Offset {
-        self.clusters_changed
+    pub const fn applied(&self) -> &OrdMap<ResourceKey, Arc<Applied>> {
+        &self.applied
     }
 
-    /// Where a way for proxyless gRPC last came or went.
+    /// Whether workers or their service make a resource of this kind and name, served or hidden.
     #[must_use]
-    pub const fn routes_changed(&self) -> Offset {
-        self.routes_changed
+    pub fn workers_make(&self, key: &ResourceKey) -> bool {
+        let cluster = self.clusters.get(key.name.as_str());
+        cluster.is_some_and(|cluster| cluster.last_change(key.kind).is_some())
     }
 
-    /// Where any load assignment last changed.
+    /// Where the resources of this type last changed.
     #[must_use]
-    pub const fn endpoints_changed(&self) -> Offset {
-        self.endpoints_changed
+    pub const fn changed(&self, type_url: TypeUrl) -> Offset {
+        self.changed.of(type_url)
     }
 
     /// How clients are to use the clusters of a service.

@@ -113,7 +113,8 @@ pub fn relieves(event: &Event) -> bool {
         | Event::HostRemoved { .. }
         | Event::ServiceRetired { .. }
         | Event::ExpiryHeld { .. }
-        | Event::ExpiryReleased { .. } => true,
+        | Event::ExpiryReleased { .. }
+        | Event::ResourceDeleted { .. } => true,
         Event::ReplicaStarted { .. }
         | Event::HostReported { .. }
         | Event::WorkerRegistered { .. }
@@ -124,6 +125,7 @@ pub fn relieves(event: &Event) -> bool {
         | Event::NodeViewSet { .. }
         | Event::NodeViewRemoved { .. }
         | Event::PolicyChanged { .. }
+        | Event::ResourceApplied { .. }
         | Event::UpdateRejected { .. } => false,
     }
 }
