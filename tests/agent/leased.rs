@@ -47,7 +47,7 @@ fn f27_a_worker_that_stood_still_for_longer_than_its_lease_is_removed_and_regist
     server.wait_for_story(&worker.name(), &again);
 }
 
-// etcd-io/etcd#15247: the control plane stands still, not the workers.
+// etcd-io/etcd#15247 (F32): the control plane stands still, not the workers.
 #[test]
 fn f32_a_control_plane_that_stood_still_hears_its_workers_before_it_ends_their_leases() {
     let server = Server::start();

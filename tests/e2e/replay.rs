@@ -54,6 +54,8 @@ async fn accepted_is_replayed(world: &World, url: &str, live: &Value) {
     eventually("the newest ACK of Envoy", async || {
         let proxies = world.plane.get("/v1/proxies").await;
         let types = proxies["items"][0]["types"].as_array().ok_or("no proxy")?.clone();
+        // Its wildcard of listeners leaves out those of proxyless gRPC.
+        let types: Vec<&Value> = types.iter().filter(|item| item["type"] != "LDS").collect();
         let agree = types.iter().all(|item| item["acked"] == whole(&item["type"]).unwrap()["version"]);
         if agree && types.len() == 2 { Ok(()) } else { Err(format!("{types:?} instead of {versions:?}")) }
     })

@@ -271,6 +271,7 @@ fn a_scrubbed_export_says_of_nobody_and_is_a_log_in_which_the_same_happened() {
     expect![[r#"
         0.1.0
         7-0011223344556677
+        Listener
         Reported
         Silent
         Unhealthy

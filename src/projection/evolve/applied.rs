@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::Anomaly;
-use crate::events::{MessageBytes, ResourceKey};
+use super::{Anomaly, collections};
+use crate::events::{MessageBytes, ResourceKey, ResourceKind};
 use crate::projection::render::{published, rendered};
 use crate::projection::state::{Applied, Restored, State};
 
@@ -15,7 +15,10 @@ pub(super) fn apply(state: &mut State, key: &ResourceKey, message: &MessageBytes
     let changed = same.map_or(state.offset, |same| same.changed);
     state.changed.advance(key.kind.into(), changed);
     state.restored.remove(key);
-    state.applied.insert(key.clone(), Arc::new(Applied { message: message.clone(), changed }));
+    let earlier = state.applied.insert(key.clone(), Arc::new(Applied { message: message.clone(), changed }));
+    if earlier.is_none() {
+        uncover_collections(state, key);
+    }
 }
 
 /// Takes a resource away; what workers make under its name is served again.
@@ -28,5 +31,14 @@ pub(super) fn delete(state: &mut State, key: &ResourceKey) -> Result<(), Anomaly
     if after.is_some() {
         state.restored.insert(key.clone(), Restored { at: state.offset, changed });
     }
+    uncover_collections(state, key);
     Ok(())
+}
+
+/// An assignment hides the endpoints one by one as well.
+fn uncover_collections(state: &mut State, key: &ResourceKey) {
+    match key.kind {
+        ResourceKind::ClusterLoadAssignment => collections::uncover(state, &key.name),
+        ResourceKind::Cluster | ResourceKind::Listener | ResourceKind::RouteConfiguration => {}
+    }
 }

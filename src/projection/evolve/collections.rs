@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::events::Offset;
 use crate::events::event::{ClusterPolicy, Delivery, Locality, LocalityWeighting};
+use crate::events::{Offset, ResourceKey, ResourceKind};
 use crate::projection::resources::TypeUrl;
 use crate::projection::state::{Cluster, ClusterName, Published, State};
 
@@ -52,7 +52,22 @@ pub(super) fn begin_all(state: &mut State) {
     for name in names {
         if let Some(cluster) = state.clusters.get_mut(name.as_str()) {
             begin(Arc::make_mut(cluster), offset);
-            state.changed.advance(TypeUrl::LbEndpoint, offset);
+            if !state.applied.contains_key(&assignment_of(name.as_str())) {
+                state.changed.advance(TypeUrl::LbEndpoint, offset);
+            }
         }
     }
+}
+
+/// An operator applied an assignment, or took it away: it hides the collections of the cluster, which begin anew behind it.
+pub(super) fn uncover(state: &mut State, name: &str) {
+    let offset = state.offset;
+    if let Some(cluster) = state.clusters.get_mut(name).filter(|cluster| cluster.collection.is_some()) {
+        begin(Arc::make_mut(cluster), offset);
+        state.changed.advance(TypeUrl::LbEndpoint, offset);
+    }
+}
+
+fn assignment_of(name: &str) -> ResourceKey {
+    ResourceKey { kind: ResourceKind::ClusterLoadAssignment, name: name.to_owned() }
 }

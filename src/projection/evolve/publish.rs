@@ -172,7 +172,7 @@ fn attach(state: &mut State, name: &ClusterName, address: &EndpointAddress, mut 
         cluster.endpoints_changed = offset;
         if cluster.collection.is_some() {
             collections::note(cluster, grouped.as_ref(), was.as_ref(), offset);
-            state.changed.advance(TypeUrl::LbEndpoint, offset);
+            tell_of_collections(state, name);
         }
         tell(state, ResourceKind::ClusterLoadAssignment, name);
     }
@@ -184,18 +184,16 @@ fn detach(state: &mut State, name: &ClusterName, address: &EndpointAddress) {
     let Some(cluster) = state.clusters.get_mut(name.as_str()).map(Arc::make_mut) else { return };
     let grouped = collections::groups(cluster);
     let Some(left) = cluster.members.remove(address) else { return };
-    if left.published.is_some() {
-        cluster.endpoints_changed = offset;
-        if cluster.collection.is_some() {
-            collections::note(cluster, grouped.as_ref(), left.published.as_ref(), offset);
-            state.changed.advance(TypeUrl::LbEndpoint, offset);
-        }
-    }
     if let Some(of_port) = cluster.ports.get_mut(&left.port) {
         *of_port = of_port.saturating_sub(1);
     }
     cluster.ports.retain(|_, count| *count > 0);
     if left.published.is_some() {
+        cluster.endpoints_changed = offset;
+        if cluster.collection.is_some() {
+            collections::note(cluster, grouped.as_ref(), left.published.as_ref(), offset);
+            tell_of_collections(state, name);
+        }
         tell(state, ResourceKind::ClusterLoadAssignment, name);
     }
 }
@@ -221,7 +219,7 @@ fn settle(state: &mut State, name: &ClusterName) {
         false => next.collection = None,
     }
     if next.collection != cluster.collection {
-        state.changed.advance(TypeUrl::LbEndpoint, offset);
+        tell_of_collections(state, name);
     }
     if is_routed(protocol) != cluster.routed.is_some() {
         next.routed = is_routed(protocol).then_some(offset);
@@ -263,7 +261,7 @@ fn tell_all(state: &mut State, name: &ClusterName, cluster: &Cluster) {
     let ways = WAYS.into_iter().filter(|_| cluster.routed.is_some());
     always.into_iter().chain(ways).for_each(|kind| tell(state, kind, name));
     if cluster.collection.is_some() {
-        state.changed.advance(TypeUrl::LbEndpoint, state.offset);
+        tell_of_collections(state, name);
     }
 }
 
@@ -271,6 +269,13 @@ fn tell_all(state: &mut State, name: &ClusterName, cluster: &Cluster) {
 fn tell(state: &mut State, kind: ResourceKind, name: &ClusterName) {
     if !state.applied.contains_key(&key(kind, name)) {
         state.changed.advance(kind.into(), state.offset);
+    }
+}
+
+/// As [`tell`], of the endpoints one by one: an assignment that an operator applied hides them too.
+fn tell_of_collections(state: &mut State, name: &ClusterName) {
+    if !state.applied.contains_key(&key(ResourceKind::ClusterLoadAssignment, name)) {
+        state.changed.advance(TypeUrl::LbEndpoint, state.offset);
     }
 }
 

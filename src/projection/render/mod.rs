@@ -6,6 +6,7 @@ mod endpoints;
 mod weights;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use imbl::ordmap::DiffItem;
@@ -59,13 +60,14 @@ fn message(kind: ResourceKind, name: &ClusterName, cluster: &Cluster) -> Vec<u8>
 pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
     let (earlier_state, earlier_resources) = earlier;
     let mut resources = earlier_resources.builder(next.offset());
+    let mut collected = BTreeSet::new();
     for item in earlier_state.clusters().diff(next.clusters()) {
         let (name, old, new) = match item {
             DiffItem::Add(name, new) => (name, None, Some(new)),
             DiffItem::Update { old: (_, old), new: (name, new) } => (name, Some(old), Some(new)),
             DiffItem::Remove(name, old) => (name, Some(old), None),
         };
-        put_collections(&mut resources, name, (old, new), next);
+        collected.insert(name.as_str());
         for kind in ResourceKind::ALL {
             let offset =
                 |cluster: Option<&Arc<Cluster>>| cluster.and_then(|cluster| cluster.last_change(kind));
@@ -78,8 +80,13 @@ pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
     let applied = earlier_state.applied().diff(next.applied()).map(key_of);
     // Of what was applied and deleted since, only this is left.
     let restored = earlier_state.restored.diff(&next.restored).map(key_of);
-    applied.for_each(|key| refresh(&mut resources, next, key));
-    restored.for_each(|key| refresh(&mut resources, next, key));
+    for key in applied.chain(restored) {
+        refresh(&mut resources, next, key);
+        collected.insert(&key.name);
+    }
+    for name in collected {
+        put_collections(&mut resources, name, earlier_state, next);
+    }
     for type_url in TypeUrl::ALL {
         resources.of(type_url).changed_at(next.changed(type_url));
     }
@@ -90,16 +97,25 @@ pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
 }
 
 /// The endpoints of a cluster one by one, where they are or were delivered so.
-fn put_collections(
-    resources: &mut ResourcesBuilder,
-    name: &ClusterName,
-    (old, new): (Option<&Arc<Cluster>>, Option<&Arc<Cluster>>),
-    next: &State,
-) {
-    let (old, new) = (old.map(AsRef::as_ref), new.map(AsRef::as_ref));
-    if [old, new].into_iter().flatten().any(|cluster| cluster.collection.is_some()) {
+fn put_collections(resources: &mut ResourcesBuilder, name: &str, earlier: &State, next: &State) {
+    let (old, new) = (collected(earlier, name), collected(next, name));
+    let clusters = [&old, &new];
+    if clusters.into_iter().flatten().any(|(_, cluster)| cluster.collection.is_some())
+        && let Some((name, _)) = old.as_ref().or(new.as_ref())
+    {
+        let (old, new) =
+            (old.as_ref().map(|(_, old)| old.as_ref()), new.as_ref().map(|(_, new)| new.as_ref()));
         collections::update(resources, name, (old, new), next.changed(TypeUrl::LbEndpoint));
     }
+}
+
+/// A cluster as its collections have it: behind an assignment that an operator applied there are none.
+fn collected<'a>(state: &'a State, name: &str) -> Option<(&'a ClusterName, Cow<'a, Cluster>)> {
+    let (found, cluster) = state.clusters().get_key_value(name)?;
+    let key = ResourceKey { kind: ResourceKind::ClusterLoadAssignment, name: name.to_owned() };
+    let is_hidden = cluster.collection.is_some() && state.applied().contains_key(&key);
+    let hidden = || Cluster { collection: None, ..cluster.as_ref().clone() };
+    Some((found, if is_hidden { Cow::Owned(hidden()) } else { Cow::Borrowed(cluster.as_ref()) }))
 }
 
 fn key_of<'a, V>(item: DiffItem<'a, 'a, ResourceKey, V>) -> &'a ResourceKey {
