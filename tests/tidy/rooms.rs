@@ -46,7 +46,7 @@ pub(crate) const ROOMS: &[Room] = &[
     pure("xds::protocol", &["events::Offset", "projection::resources"]),
     shell("engine", &["events", "events::log", "projection", "command"]),
     // It gets a watch on snapshots and knows no commands.
-    shell("xds", &["xds::protocol", "projection", "events"]),
+    shell("xds", &["xds::protocol", "projection", "events", "transcode"]),
     // Generated: the words of the worker protocol.
     shell("proto", &[]),
     // It asks how a worker's connection ended.

@@ -29,6 +29,7 @@ mod last_good;
 mod limits;
 mod load;
 mod order;
+mod polling;
 mod pushing;
 mod refusals;
 mod standing;

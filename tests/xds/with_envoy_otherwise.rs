@@ -7,6 +7,7 @@ use envoy_types::pb::envoy::config::core::v3::api_config_source::ApiType;
 use envoy_types::pb::envoy::config::core::v3::config_source::ConfigSourceSpecifier;
 use envoy_types::pb::envoy::config::core::v3::grpc_service::{EnvoyGrpc, TargetSpecifier};
 use envoy_types::pb::envoy::config::core::v3::{ApiConfigSource, ApiVersion, ConfigSource, GrpcService};
+use envoy_types::pb::google::protobuf::Duration as PbDuration;
 use foldplane::projection::resources::{ResourcesBuilder, TypeUrl, builders};
 use foldplane::xds::protocol::Served;
 
@@ -19,6 +20,8 @@ enum Source {
     Separate(&'static str),
     /// The aggregated stream, when a request needs one.
     OnDemand,
+    /// Polling over REST.
+    Polled,
 }
 
 /// Starts an Envoy that leads every request to the cluster that its host names.
@@ -31,6 +34,12 @@ async fn start(control_plane: SocketAddr, source: &Source) -> Proxy {
                 "cds_config: {{resource_api_version: V3, api_config_source: {{api_type: {kind}, \
                  transport_api_version: V3, set_node_on_first_message_only: true, {grpc}}}}}"
             ),
+            "",
+        ),
+        Source::Polled => (
+            "cds_config: {resource_api_version: V3, api_config_source: {api_type: REST, \
+             transport_api_version: V3, cluster_names: [xds], refresh_delay: 0.1s}}"
+                .to_owned(),
             "",
         ),
         Source::OnDemand => (
@@ -97,14 +106,29 @@ fn put_separate(next: &mut ResourcesBuilder, name: &str, api_type: ApiType, mill
     };
     let source = ApiConfigSource {
         api_type: api_type.into(),
-        transport_api_version: ApiVersion::V3.into(),
         grpc_services: vec![service],
         set_node_on_first_message_only: true,
         ..ApiConfigSource::default()
     };
+    put_from(next, name, source, milliseconds);
+}
+
+/// A cluster whose endpoints are polled.
+fn put_polled(next: &mut ResourcesBuilder, name: &str, milliseconds: i32) {
+    let source = ApiConfigSource {
+        api_type: ApiType::Rest.into(),
+        cluster_names: vec!["xds".into()],
+        refresh_delay: Some(PbDuration { seconds: 0, nanos: 100_000_000 }),
+        ..ApiConfigSource::default()
+    };
+    put_from(next, name, source, milliseconds);
+}
+
+/// A cluster whose endpoints come from `source`; another connect timeout is another cluster.
+fn put_from(next: &mut ResourcesBuilder, name: &str, source: ApiConfigSource, milliseconds: i32) {
+    let source = ApiConfigSource { transport_api_version: ApiVersion::V3.into(), ..source };
     let mut cluster = builders::cluster(name);
-    cluster.connect_timeout =
-        Some(envoy_types::pb::google::protobuf::Duration { seconds: 1, nanos: milliseconds * 1_000_000 });
+    cluster.connect_timeout = Some(PbDuration { seconds: 1, nanos: milliseconds * 1_000_000 });
     cluster.eds_cluster_config.as_mut().unwrap().eds_config = Some(ConfigSource {
         resource_api_version: ApiVersion::V3.into(),
         config_source_specifier: Some(ConfigSourceSpecifier::ApiConfigSource(source)),
@@ -181,4 +205,38 @@ async fn rule_33_clusters_on_demand() {
     assert!(start.elapsed().as_secs() < 4, "it waited for the filter's timeout");
     server.change(|next| put_service(next, "later", &[one]));
     proxy.answers("later", "one").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_envoy_that_polls_follows_what_changes() {
+    let (mut upstreams, server) = (Upstreams::default(), Server::start().await);
+    let (one, two) = (upstreams.start("one").await, upstreams.start("two").await);
+    server.change(|next| {
+        put_polled(next, "web", 1);
+        put_endpoints(next, "web", &[one]);
+    });
+    let proxy = start(server.address, &Source::Polled).await;
+    proxy.answers("web", "one").await;
+
+    let load = proxy.load("web");
+    server.change(|next| put_endpoints(next, "web", &[two]));
+    proxy.answers("web", "two").await;
+    server.change(|next| put_polled(next, "web", 2));
+    load.run(50).await;
+    server.change(|next| {
+        put_polled(next, "pay", 1);
+        put_endpoints(next, "pay", &[one]);
+    });
+    proxy.answers("pay", "one").await;
+    assert_eq!(load.end().await, Vec::<String>::new());
+
+    server.change(|next| {
+        next.take(TypeUrl::Cluster, "pay");
+        next.take(TypeUrl::ClusterLoadAssignment, "pay");
+    });
+    proxy.answers("pay", "status 503").await;
+    assert!(server.ledger.snapshot().is_empty(), "it opened a stream");
+    // Most of its questions are answered with "as before".
+    let updates = proxy.statistic("cluster_manager.cds.update_success").await;
+    assert!(updates < 10, "{updates} updates for four versions");
 }

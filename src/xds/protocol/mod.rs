@@ -9,6 +9,7 @@ mod in_flight;
 mod last_good;
 mod machine;
 mod owed;
+mod poll;
 mod request;
 mod response;
 mod subscription;
@@ -17,6 +18,7 @@ mod unserved;
 
 pub use in_flight::{ACK_WAIT_MAX, Rejection};
 pub use machine::{Handled, Machine, Refused, Served, StreamId, Variant, Verdict};
+pub use poll::{Polled, poll};
 pub use request::{Edit, Names, Request};
 pub use response::{RESPONSE_BYTES_MAX, Response, ResponseType};
 pub use subscription::{NAME_BYTES_MAX, Subscription, UNKNOWN_NAMES_MAX};

@@ -2,6 +2,7 @@
 
 mod csds;
 mod grpc;
+mod rest;
 mod session;
 mod sight;
 mod watchdog;
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::routing::post;
 use envoy_types::pb::envoy::service::status::v3::client_status_discovery_service_server::ClientStatusDiscoveryServiceServer;
 use tokio::sync::{mpsc, watch};
@@ -20,6 +22,7 @@ use tonic::server::NamedService;
 use super::Ledger;
 use super::protocol::{Served, StreamId, Variant};
 use super::wire::{DeltaMessage, SotwMessage};
+use crate::events::ResourceKind;
 use crate::events::event::UpdateRejection;
 use crate::projection::resources::{Resources, TypeUrl};
 use csds::Csds;
@@ -123,6 +126,12 @@ pub fn router_with_limits(
         }
         let open = post(move |request| grpc::stream::<DeltaMessage>(of_delta.clone(), request));
         router = router.route(&path(delta), open);
+    }
+    for kind in ResourceKind::ALL {
+        let polled = (Arc::clone(&shared), kind);
+        let path = format!("/v3/discovery:{}", rest::noun(kind));
+        let route = post(move |body| rest::answer(polled.clone(), body));
+        router = router.route(&path, route.layer(DefaultBodyLimit::max(rest::REQUEST_BYTES_MAX)));
     }
     router
 }
