@@ -237,12 +237,12 @@ impl EventLog for DiskLog {
             return Ok(());
         }
         let head = self.durable.head();
+        self.acknowledge(head)?;
+        self.disk.sync(WITNESS).map_err(store(WITNESS))?;
         self.disk.forget_cached(BLOCKS);
         self.disk.truncate(BLOCKS, self.end).map_err(store(BLOCKS))?;
         let found = walk(&self.disk, head)?;
         assert_eq!((found.head, found.end), (head, self.end), "the log after its recovery");
-        self.acknowledge(head)?;
-        self.disk.sync(WITNESS).map_err(store(WITNESS))?;
         self.state = State::Ready;
         Ok(())
     }

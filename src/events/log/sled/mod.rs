@@ -226,9 +226,10 @@ impl EventLog for SledLog {
             WriterState::Ready => return Ok(()),
             WriterState::Failed => {}
         }
-        self.reopen()?;
+        // First the witness: one that knew of more than is left would make the log look shortened after a power cut.
         let mark = Mark { head: self.head(), oldest: self.oldest() };
         self.witness.record(mark, Durability::Now)?;
+        self.reopen()?;
         self.state = WriterState::Ready;
         Ok(())
     }
