@@ -2,6 +2,26 @@
 //!
 //! Each has what Envoy 1.40 and gRPC insist on (clients reject what lacks it), and is a plain message: change
 //! any field before it is encoded.
+//!
+//! ```
+//! use foldplane::events::Offset;
+//! use foldplane::projection::resources::{Resources, TypeUrl, builders};
+//!
+//! // All that an Envoy or `xds:///web` needs to reach one address.
+//! let mut next = Resources::default().builder(Offset::new(1));
+//! let mut cluster = builders::cluster("web");
+//! builders::speak_http2(&mut cluster);
+//! next.put("web", &cluster);
+//! let endpoint = builders::endpoint("192.0.2.1:8080".parse()?);
+//! next.put("web", &builders::load_assignment("web", vec![endpoint]));
+//! next.put("web", &builders::api_listener("web", "web"));
+//! next.put("web", &builders::route("web", "web"));
+//!
+//! let resources = next.build();
+//! let assignment = resources.of(TypeUrl::ClusterLoadAssignment).get("web").expect("it was put");
+//! assert_eq!(assignment.version.offset, Offset::new(1));
+//! # Ok::<(), std::net::AddrParseError>(())
+//! ```
 
 use std::net::SocketAddr;
 
