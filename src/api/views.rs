@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::event::{EndpointAddress, HealthSource, Locality};
 use crate::events::{ServiceName, WorkerKey};
+use crate::projection::ClusterName;
 use crate::projection::resources::{Resources, TypeUrl};
-use crate::projection::state::{
-    Cluster, ClusterName, Link, Member, Opinion, Phase, Published, State, Worker,
-};
+use crate::projection::state::{Cluster, Link, Member, Opinion, Phase, Published, State, Worker};
 use crate::projection::{HealthStatus, Snapshot, StateDigest, health};
 
 /// A list, and the offset that it shows.

@@ -7,7 +7,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use super::Rejection;
 use crate::events::event::{HostReport, Lease, Locality, PortRange};
 use crate::events::id::NAME_BYTES_MAX;
-use crate::projection::state::ClusterName;
+use crate::projection::ClusterName;
 
 /// The most addresses of one host: every interface of a large machine in both families.
 const HOST_ADDRESSES_MAX: usize = 64;

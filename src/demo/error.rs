@@ -5,6 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How long a change may take before the demo gives up. Changes take milliseconds; a busy machine gets far more.
+pub(super) const CHANGE_LIMIT: Duration = Duration::from_secs(20);
+
 /// Why the demo ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::DemoError;
 use super::commands::Foldplane;
-use super::stage::CHANGE_LIMIT;
+use super::error::CHANGE_LIMIT;
 use crate::agent::client::{Client, Config, Notice};
 use crate::proto::ReportHost;
 

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::DemoError;
 use super::commands::{Accepted, Folded, Version};
+use super::error::CHANGE_LIMIT;
 use super::load::Load;
 use super::narration::Narrator;
 use super::scenes::{no_failure, watch};
-use super::stage::{CHANGE_LIMIT, SERVICE, Stage};
+use super::stage::{SERVICE, Stage};
 
 /// How long requests go on without a control plane.
 const OUTAGE: Duration = Duration::from_secs(2);

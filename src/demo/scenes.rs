@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill as send_signal};
 use nix::unistd::Pid;
 
+use super::error::CHANGE_LIMIT;
 use super::load::{Load, Share};
 use super::narration::Narrator;
 use super::proxy::Hosts;
-use super::stage::{CHANGE_LIMIT, SERVICE, Stage, shares};
+use super::stage::{SERVICE, Stage, shares};
 use super::{Demo, DemoError};
 
 /// Who works.

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::commands::{Folded, Foldplane, Recorded};
+use super::error::CHANGE_LIMIT;
 use super::lending::{HOST, lend};
 use super::load::{Load, Share};
 use super::narration::{LiveLine, Narrator};
@@ -20,9 +21,6 @@ use crate::bootstrap::{EnvoyBootstrap, Label, ServerAddress, XdsVariant};
 
 /// The service of the demo.
 pub(super) const SERVICE: &str = "shop";
-
-/// How long a change may take before the demo gives up. Changes take milliseconds; a busy machine gets far more.
-pub(super) const CHANGE_LIMIT: Duration = Duration::from_secs(20);
 
 /// How often a control plane that starts is asked whether it is ready.
 const READY_POLL: Duration = Duration::from_millis(10);

@@ -7,11 +7,13 @@ pub mod hooks;
 pub mod resources;
 pub mod state;
 
+mod cluster_name;
 mod evolve;
 mod publication;
 mod render;
 mod snapshot;
 
+pub use cluster_name::ClusterName;
 pub use evolve::{Anomaly, Outcome, evolve};
 pub use publication::{HealthStatus, health};
 pub use snapshot::{Snapshot, StateDigest};

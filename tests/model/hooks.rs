@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use foldplane::events::event::Policy;
 use foldplane::events::{Envelope, Event};
+use foldplane::projection::ClusterName;
 use foldplane::projection::checkpoint::{self, CheckpointError};
 use foldplane::projection::hooks::{EndpointFacts, HookFailure, Hooks};
-use foldplane::projection::state::{ClusterName, State};
+use foldplane::projection::state::State;
 use foldplane::projection::{HealthStatus, Snapshot};
 use foldplane::testing::{play, steps};
 use proptest::prelude::*;

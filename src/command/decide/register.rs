@@ -4,7 +4,7 @@ use super::{Event, Rejection, State, check, reference};
 use crate::command::{Registering, ports};
 use crate::events::Timestamp;
 use crate::events::event::{Registration, RemovalCause};
-use crate::projection::state::ClusterName;
+use crate::projection::ClusterName;
 
 /// Admits a worker; one that lives under the same key is replaced, unless it asks for what it has.
 pub(super) fn register(state: &State, wish: &Registering, now: Timestamp) -> Result<Vec<Event>, Rejection> {

@@ -6,8 +6,8 @@ use super::{Event, Rejection, State, check, check_drain, reference, unless};
 use crate::command::ports::PORTS_MAX;
 use crate::events::ServiceName;
 use crate::events::event::{ClusterPolicy, Policy, RemovalCause, ServiceSpec};
+use crate::projection::ClusterName;
 use crate::projection::hooks::CompiledPolicy;
-use crate::projection::state::ClusterName;
 
 /// The longest time that a connection may take, in milliseconds: a minute, after which no request waits any more.
 const CONNECT_TIMEOUT_MS_MAX: u32 = 60_000;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::events::event::{ClusterPolicy, Delivery, Locality, LocalityWeighting};
 use crate::events::{Offset, ResourceKey, ResourceKind};
+use crate::projection::ClusterName;
 use crate::projection::resources::TypeUrl;
-use crate::projection::state::{Cluster, ClusterName, Published, State};
+use crate::projection::state::{Cluster, Published, State};
 
 /// How many endpoints may leave a collection before it begins anew: they are told to everybody who comes.
 const DEPARTED_MAX: u32 = 4096;

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use super::collections::{self, is_collected};
 use crate::events::event::{ClusterPolicy, EndpointAddress, Protocol};
 use crate::events::{PortName, ResourceKey, ResourceKind, ServiceName, WorkerKey};
+use crate::projection::ClusterName;
 use crate::projection::hooks::decide;
 use crate::projection::render::WAYS;
 use crate::projection::resources::TypeUrl;
-use crate::projection::state::{Cluster, ClusterName, HookFailed, Member, Published, State, Worker};
+use crate::projection::state::{Cluster, HookFailed, Member, Published, State, Worker};
 
 /// Brings the worker's endpoints up to date where they belong, and takes them from where they did.
 pub(super) fn publish(state: &mut State, key: &WorkerKey, worker: &mut Worker) {

@@ -3,9 +3,10 @@
 use super::{CompiledPolicy, EndpointFacts, Hook, HookFailure};
 use crate::events::WorkerKey;
 use crate::events::event::{ClusterPolicy, Endpoint, Locality};
+use crate::projection::ClusterName;
 use crate::projection::HealthStatus;
 use crate::projection::publication::health;
-use crate::projection::state::{ClusterName, State, Worker};
+use crate::projection::state::{State, Worker};
 
 /// What is decided of one endpoint.
 #[derive(Debug)]
@@ -78,7 +79,9 @@ impl<'a> Layers<'a> {
             settle(failures, Hook::Include, policy.include(facts, included), &mut included);
         }
 
-        let own = |name: String| ClusterName::within(&key.service, name);
+        let own = |name: String| {
+            ClusterName::within(&key.service, name).map_err(|foreign| HookFailure(foreign.to_string()))
+        };
         if let Some(hooks) = around {
             settle(failures, Hook::Cluster, hooks.cluster(facts, cluster).and_then(own), cluster);
         }

@@ -17,8 +17,7 @@ pub(super) use decision::decide;
 pub use facts::{EndpointFacts, Monitors, Place};
 pub use policy::{CompiledPolicy, InvalidPolicy};
 
-use super::HealthStatus;
-use super::state::ClusterName;
+use super::{ClusterName, HealthStatus};
 
 /// One of the three decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::expression::Expression;
 use super::{EndpointFacts, Hook, HookFailure};
 use crate::events::event::Policy;
+use crate::projection::ClusterName;
 use crate::projection::HealthStatus;
-use crate::projection::state::ClusterName;
 
 /// A hook of a policy that is no good.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use imbl::ordmap::DiffItem;
 use prost::Message;
 
+use super::ClusterName;
 use super::resources::{NodeViews, Resource, ResourceName, Resources, ResourcesBuilder, TypeUrl, builders};
-use super::state::{Cluster, ClusterName, State};
+use super::state::{Cluster, State};
 use crate::events::{Offset, ResourceKey, ResourceKind};
 
 /// The kinds that lead proxyless gRPC to a cluster.

@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use applied::LastChanges;
 pub use applied::{Applied, Restored};
-pub use cluster::{Cluster, ClusterName, Member, Published};
+pub use cluster::{Cluster, Member, Published};
 pub use host::{Host, PortKey, Rest, RestCause};
 pub use service::Service;
 pub use worker::{Link, Opinion, Phase, Served, Worker};
 
+use super::ClusterName;
 use super::hooks::{Around, CompiledPolicy, Hook, HookFailure, Hooks};
 use crate::events::event::{ClusterPolicy, Endpoint, EndpointAddress, Policy, UpdateRejection};
 use crate::events::view::NodeView;

@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use super::ClusterName;
 use crate::events::event::{DisconnectCause, HealthSource, Registration, Verdict};
 use crate::events::{Generation, SessionId, Timestamp};
+use crate::projection::ClusterName;
 
 /// A worker between its registration and its removal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

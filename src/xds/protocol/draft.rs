@@ -6,10 +6,10 @@ use envoy_types::pb::envoy::config::endpoint::v3::ClusterLoadAssignment;
 use imbl::OrdSet;
 use prost::Message;
 
-use super::machine::Variant;
 use super::owed::{Leaving, Owed, Release};
 use super::response::{RESPONSE_BYTES_MAX, name_bytes};
-use super::type_state::TypeStatus;
+use super::status::TypeStatus;
+use super::variant::Variant;
 use crate::projection::resources::{Resource, ResourceName, ResourceSet, TypeUrl, Version};
 
 /// How responses of one type are made (xds-rules 11).

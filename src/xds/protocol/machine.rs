@@ -5,49 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::draft::Draft;
-use super::in_flight::{ACK_WAIT_MAX, Rejection};
+use super::in_flight::ACK_WAIT_MAX;
 use super::owed::Release;
 use super::request::{Names, Request};
 use super::response::{Response, ResponseType};
-use super::type_state::{TypeState, TypeStatus};
+use super::status::{TypeStatus, Verdict};
+use super::type_state::TypeState;
 use super::unserved::{Unserved, is_well_formed};
+use super::variant::Variant;
 use crate::events::Offset;
-use crate::projection::resources::{ResourceSet, Resources, TypeUrl, Version};
-
-/// Which of the two variants of the protocol a stream speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Variant {
-    /// State of the world.
-    Sotw,
-    /// Delta, also called incremental.
-    Delta,
-}
-
-impl Variant {
-    /// Whether this type is served in it. Collections are followed in delta only (xds-rules 35).
-    const fn has(self, type_url: TypeUrl) -> bool {
-        match (self, type_url) {
-            (Self::Sotw, TypeUrl::LbEndpoint) => false,
-            (
-                Self::Sotw | Self::Delta,
-                TypeUrl::Cluster
-                | TypeUrl::ClusterLoadAssignment
-                | TypeUrl::LbEndpoint
-                | TypeUrl::Listener
-                | TypeUrl::RouteConfiguration,
-            ) => true,
-        }
-    }
-
-    /// The resources of a type as streams of this variant get them.
-    #[must_use]
-    pub fn of(self, resources: &Resources, type_url: TypeUrl) -> &ResourceSet {
-        match self {
-            Self::Sotw => resources.of(type_url),
-            Self::Delta => resources.delta_of(type_url),
-        }
-    }
-}
+use crate::projection::resources::{Resources, TypeUrl, Version};
 
 /// What a stream may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,17 +42,6 @@ pub struct Handled {
     pub verdict: Option<Verdict>,
     /// A type that is not served, when it was asked for the first time.
     pub unserved: Option<Arc<str>>,
-}
-
-/// What a client thinks of a response.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It accepted it.
-    Acked(TypeUrl),
-    /// It refused it; nothing of it is sent again until it changes.
-    Rejected(TypeUrl, Rejection),
-    /// It refused a response of several resources, which are sent again apart to find the one that is bad.
-    RejectedTogether(TypeUrl, Rejection),
 }
 
 /// A message that ends the stream.

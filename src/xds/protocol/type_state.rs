@@ -4,51 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use imbl::{OrdMap, OrdSet};
-
 use super::draft::{Draft, Pieces, Shape};
 use super::in_flight::{Answered, InFlight, Rejection};
 use super::last_good::LastGood;
-use super::machine::{Variant, Verdict};
 use super::owed::{Leaving, Owed, Release};
 use super::request::Names;
 use super::response::Response;
+use super::status::{TypeStatus, Verdict};
 use super::subscription::{Edited, Subscription, WildcardEdit};
+use super::variant::Variant;
 use crate::events::Offset;
-use crate::projection::resources::{Change, ResourceName, ResourceSet, TypeUrl, Version};
-
-/// How one type stands on one stream. Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct TypeStatus {
-    /// What the client wants.
-    pub subscription: Subscription,
-    /// The version of the newest response.
-    pub sent: Option<Version>,
-    /// The version of the newest response that the client accepted.
-    pub acked: Option<Version>,
-    /// What the client refused last, until it accepts something newer.
-    pub rejection: Option<Rejection>,
-    /// The resources that the client holds an older version of because it refused this one.
-    pub rejected: OrdMap<ResourceName, Version>,
-    /// Names of which it will be told next.
-    pub owed: OrdSet<ResourceName>,
-    /// The newest response that it has not answered.
-    pub in_flight: Option<Arc<Response>>,
-    /// Up to this offset it has answered for everything that concerns it, whether it liked it or not.
-    pub settled: Offset,
-    /// Up to this offset it has accepted everything that concerns it.
-    pub accepted: Offset,
-}
-
-impl TypeStatus {
-    /// Nothing up to `offset` is owed or unanswered.
-    fn settle(&mut self, offset: Offset) {
-        self.settled = self.settled.max(offset);
-        if self.rejected.is_empty() {
-            self.accepted = self.accepted.max(offset);
-        }
-    }
-}
+use crate::projection::resources::{Change, ResourceName, ResourceSet, TypeUrl};
 
 /// Whether the client asked for this type at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
