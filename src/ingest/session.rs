@@ -38,8 +38,17 @@ pub(super) struct Session {
 enum Heard {
     Request(AttachRequest),
     Answer(AttachResponse, Option<WorkerRef>),
-    End,
+    /// The client has said its last word, and hears the answers that it still waits for.
+    LastWord,
+    Lost,
     Shutdown,
+}
+
+/// Whether the client may still say something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Speech {
+    GoesOn,
+    IsOver,
 }
 
 /// A request on its way to its answer, with the worker that the session speaks for from then on.
@@ -55,8 +64,9 @@ impl Session {
     pub(super) async fn run(self, mut requests: Streaming<AttachRequest>, shutdown: CancellationToken) {
         let mut in_flight = InFlight::new();
         let mut workers = BTreeSet::new();
-        loop {
-            match self.hear(&mut requests, &mut in_flight, &shutdown).await {
+        let mut speech = Speech::GoesOn;
+        while speech == Speech::GoesOn || !in_flight.is_empty() {
+            match self.hear(&mut requests, speech, &mut in_flight, &shutdown).await {
                 Heard::Request(request) => {
                     let answer = self.begin(request).await;
                     in_flight.push_back(answer);
@@ -69,7 +79,8 @@ impl Session {
                         break;
                     }
                 }
-                Heard::End => break,
+                Heard::LastWord => speech = Speech::IsOver,
+                Heard::Lost => break,
                 Heard::Shutdown => {
                     self.end_for_shutdown(workers).await;
                     return;
@@ -102,6 +113,7 @@ impl Session {
     async fn hear(
         &self,
         requests: &mut Streaming<AttachRequest>,
+        speech: Speech,
         in_flight: &mut InFlight,
         shutdown: &CancellationToken,
     ) -> Heard {
@@ -109,9 +121,10 @@ impl Session {
             biased;
             () = shutdown.cancelled() => Heard::Shutdown,
             Some((answer, worker)) = in_flight.next() => Heard::Answer(answer, worker),
-            request = requests.message(), if in_flight.len() < IN_FLIGHT_MAX => match request {
+            request = requests.message(), if speech == Speech::GoesOn && in_flight.len() < IN_FLIGHT_MAX => match request {
                 Ok(Some(request)) => Heard::Request(request),
-                Ok(None) | Err(_) => Heard::End,
+                Ok(None) => Heard::LastWord,
+                Err(_) => Heard::Lost,
             },
         }
     }

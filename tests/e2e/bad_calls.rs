@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
+use crate::support::eventually;
 use crate::support::plane::Plane;
 
 /// One open session with a control plane.
@@ -111,4 +112,31 @@ async fn garbage_on_the_session_ends_that_session_alone() {
     assert_eq!(plane.workers("web").await.len(), 1);
     let another = Register { id: "b".to_owned(), ..with_port(Some(9002), "127.0.0.1") };
     good_session.register(another).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_says_its_last_word_is_answered_all_that_it_said() {
+    let plane = Plane::start().await;
+    let mut session = Session::open(&plane).await;
+    let other = Register { id: "b".to_owned(), ports: Vec::new(), ..good() };
+    for (request_id, register) in [(1, good()), (2, with_service("")), (3, other)] {
+        let request = AttachRequest { request_id, request: Some(Request::Register(register)) };
+        session.requests.send(request).await.unwrap();
+    }
+    // Nothing is said any more, before anything is answered.
+    drop(session.requests);
+    let mut answered = Vec::new();
+    while let Some(message) =
+        timeout(Duration::from_secs(20), session.answers.message()).await.unwrap().unwrap()
+    {
+        if let Some(Response::Answer(answer)) = message.response {
+            answered.push((answer.request_id, matches!(answer.result, Some(answer::Result::Accepted(_)))));
+        }
+    }
+    assert_eq!(answered, [(1, true), (2, false), (3, true)]);
+    eventually("its end takes its workers", async || {
+        let workers = plane.get("/v1/workers").await;
+        if workers["items"].as_array().is_some_and(Vec::is_empty) { Ok(()) } else { Err(workers.to_string()) }
+    })
+    .await;
 }
