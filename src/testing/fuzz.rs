@@ -7,8 +7,12 @@ use std::time::Duration;
 use envoy_types::pb::envoy::service::discovery::v3::{DeltaDiscoveryRequest, DiscoveryRequest};
 use prost::Message;
 
+use super::World;
+use crate::command::Command;
 use crate::events::codec::{BlockView, SCHEMA_NEWEST, SCHEMA_OLDEST, decode_body, encode_body};
+use crate::events::event::Policy;
 use crate::events::{Envelope, Offset};
+use crate::projection::hooks::{CompiledPolicy, Hook};
 use crate::projection::resources::{Resources, TypeUrl};
 use crate::projection::state::State;
 use crate::projection::{Snapshot, evolve};
@@ -49,6 +53,53 @@ fn check_round_trip(envelope: &Envelope) {
     let Ok(body) = encode_body(envelope) else { return };
     let again = decode_body(envelope.offset, body.schema, &body.bytes);
     assert_eq!(again.as_ref(), Ok(envelope), "an event is not what was written");
+}
+
+/// The text of an expression, as each of the hooks: what is taken when it is set is what the fold asks; asked twice it says
+/// the same; and whatever it says, the worker's endpoint is in a cluster of its own service or in none.
+///
+/// # Panics
+///
+/// When it is taken and yet no good, or says two things, or reaches another service.
+pub fn cel_policy(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let world = one_worker();
+    for hook in Hook::ALL {
+        let expression = Some(text.to_owned());
+        let policy = match hook {
+            Hook::Include => Policy { include: expression, ..Policy::default() },
+            Hook::Cluster => Policy { cluster: expression, ..Policy::default() },
+            Hook::Health => Policy { health: expression, ..Policy::default() },
+        };
+        let set = Command::SetPolicy { service: None, policy: policy.clone() };
+        let asked = [world.clone(), world.clone()].map(|mut world| (world.command(&set).is_ok(), world));
+        let [(taken, once), (_, twice)] = asked;
+        assert_eq!(taken, CompiledPolicy::check(&policy).is_ok(), "{hook} {text:?} is taken, or it is not");
+        assert_eq!(once.snapshot.state(), twice.snapshot.state(), "{hook} {text:?} says two things");
+        for (name, cluster) in once.snapshot.state().clusters() {
+            let own = name.as_str() == "web" || name.as_str().starts_with("web:");
+            assert!(own || cluster.members.is_empty(), "{hook} {text:?} reaches {name}");
+        }
+    }
+}
+
+/// A world with one worker that is published: labels, a locality and an opinion are there to be asked for.
+fn one_worker() -> World {
+    let registered = r#"{"offset":1,"recorded_at":1767225600000,"actor":"System","correlation":null,"event":
+        {"WorkerRegistered":{"worker":{"service":"web","host":"h1","id":"a"},"registration":{"process":null,
+        "endpoints":[{"port":"http","address":{"Ip":"192.0.2.1:9001"}}],"readiness":"Assumed","weight":null,"priority":0,
+        "locality":{"region":"eu","zone":"zone-a","sub_zone":""},"metadata":{"track":"canary","version":"2"},
+        "session":"s1","lease":{"Session":{"disconnect_grace_ms":0}}}}}}"#;
+    let reported = r#"{"offset":2,"recorded_at":1767225600000,"actor":"System","correlation":null,"event":
+        {"WorkerHealthReported":{"worker":{"key":{"service":"web","host":"h1","id":"a"},"generation":1},
+        "source":"Memory","verdict":"Degraded","reason":"full"}}}"#;
+    let mut world = World::default();
+    for line in [registered, reported] {
+        let envelope: Envelope = serde_json::from_str(line).expect("an event as it is printed");
+        world.snapshot = world.snapshot.fold([&envelope]).0;
+        world.log.push(envelope);
+    }
+    world
 }
 
 /// Lines of a printed log: whatever can be read can be folded, and renders to something.

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use crate::inputs::{Target, damaged_input, feed_all};
 
 /// The targets by the names of their corpora.
-const TARGETS: [(&str, Target); 4] = [
+const TARGETS: [(&str, Target); 5] = [
     ("ads_stream", fuzz::ads_stream),
+    ("cel_policy", fuzz::cel_policy),
     ("decode_record", fuzz::decode_record),
     ("import_jsonl", fuzz::import_jsonl),
     ("upcast", fuzz::upcast),
