@@ -56,14 +56,21 @@ const PROTOS: &[&str] = &[
     "envoy/service/discovery/v3/discovery.proto",
 ];
 
-/// The descriptors of everything in envoy-types, where cargo keeps its sources.
+/// What cargo answers, without asking the network.
+fn cargo(arguments: &[&str]) -> Vec<u8> {
+    let output =
+        Command::new(env!("CARGO")).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(output.status.success(), "cargo {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// The descriptors of everything in envoy-types, where cargo keeps its sources. Only this platform's packages are asked for:
+/// those of others are not there where only a build has run, and no `cargo fetch`.
 fn everything() -> Vec<u8> {
-    let metadata = Command::new(env!("CARGO"))
-        .args(["metadata", "--offline", "--format-version=1", "--manifest-path"])
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
-        .output()
-        .unwrap();
-    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).unwrap();
+    let version = String::from_utf8(cargo(&["-vV"])).unwrap();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let metadata = cargo(&["metadata", "--offline", "--format-version=1", "--filter-platform", host]);
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
     let envoy_types = packages.iter().find(|package| package["name"] == "envoy-types").unwrap();
     let folder = Path::new(envoy_types["manifest_path"].as_str().unwrap()).parent().unwrap();
