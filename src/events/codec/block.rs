@@ -3,7 +3,8 @@
 //! A block is checked as a whole (CRC-32C) before anything in it is decoded, because a flipped byte most
 //! often decodes to another event without an error.
 
-use super::body::{BodyError, decode_body, encode_body};
+use super::body::{decode_body, encode_body};
+use super::limits::BodyError;
 use crate::events::{ChainHash, Envelope, Head, Offset};
 
 /// The block layout that is written, and the newest that is read.

@@ -3,6 +3,7 @@
 mod block;
 mod body;
 mod frame;
+mod limits;
 mod mark;
 mod schema;
 mod tail;
@@ -10,8 +11,8 @@ mod tail;
 pub use block::{
     BLOCK_BYTES_MAX, BLOCK_FORMAT, Block, BlockBuilder, BlockError, BlockView, Bodies, encode_blocks,
 };
-pub use body::{Body, BodyError, EVENT_BYTES_MAX, check_size, decode_body, encode_body};
+pub use body::{Body, check_size, decode_body, encode_body};
 pub use frame::{FrameError, FrameKind, open_frame, seal_frame};
+pub use limits::{BodyError, EVENT_BYTES_MAX, SCHEMA_NEWEST, SCHEMA_OLDEST};
 pub use mark::{Mark, SLOT_BYTES};
-pub use schema::{SCHEMA_NEWEST, SCHEMA_OLDEST};
 pub use tail::{Tail, TailError};

@@ -5,14 +5,8 @@
 
 use serde::Deserialize;
 
-use super::body::{BodyError, EVENT_BYTES_MAX};
+use super::limits::{BodyError, EVENT_BYTES_MAX, SCHEMA_NEWEST, SCHEMA_OLDEST};
 use crate::events::{Actor, CorrelationId, Event, Timestamp};
-
-/// The oldest schema version that is read.
-pub const SCHEMA_OLDEST: u16 = 1;
-
-/// The schema version that is written, and the newest that is read.
-pub const SCHEMA_NEWEST: u16 = 1;
 
 /// How each version is read, from [`SCHEMA_OLDEST`] to [`SCHEMA_NEWEST`].
 const READERS: [Reader; (SCHEMA_NEWEST + 1 - SCHEMA_OLDEST) as usize] = [read::<BodyV1>];
