@@ -1,6 +1,6 @@
 //! A proxy and the server's end of its stream, with nothing in between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,17 +87,28 @@ impl Client {
     ///
     /// # Panics
     ///
-    /// When the stream does not come to rest.
+    /// When the stream does not come to rest, or rests with a name that the client does not want.
     pub fn settle(&mut self, resources: &Arc<Resources>, mut now: Duration) -> Duration {
         for _ in 0..TURNS_MAX {
             if self.turn(Answer::Accept, resources, now) == Turn::Silent {
                 match self.machine.deadline(now) {
                     Some(later) => now = later,
-                    None => return now,
+                    None => {
+                        self.check_names();
+                        return now;
+                    }
                 }
             }
         }
         unreachable!("the stream does not come to rest in {TURNS_MAX} turns")
+    }
+
+    /// The server is subscribed to what the client wants, and to nothing else.
+    fn check_names(&self) {
+        let status = self.machine.status(TypeUrl::ClusterLoadAssignment);
+        let names = status.map(|status| status.subscription.names().clone()).unwrap_or_default();
+        let names: BTreeSet<String> = names.iter().map(ToString::to_string).collect();
+        assert_eq!(&names, self.proxy.wanted(), "the server's subscription is not what the client wants");
     }
 
     /// The proxy's end.

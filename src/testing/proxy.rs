@@ -97,6 +97,12 @@ impl Proxy {
         &self.warming
     }
 
+    /// The names of the assignments that it wants: those of its clusters.
+    #[must_use]
+    pub const fn wanted(&self) -> &BTreeSet<String> {
+        &self.wanted
+    }
+
     /// What it holds of what it wants, by type and name. Equal versions mean equal bytes.
     #[must_use]
     pub fn view(&self) -> BTreeMap<(TypeUrl, String), Version> {
