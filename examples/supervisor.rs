@@ -77,7 +77,7 @@ fn register(host: &str, number: u64) -> proto::Register {
         host: host.to_owned(),
         // Chosen here, so that a registration whose answer was lost replaces itself.
         id: format!("w{number}"),
-        ports: vec![proto::Port { name: "http".to_owned(), number: None, address: String::new() }],
+        ports: vec![proto::Port { name: "http".to_owned(), ..proto::Port::default() }],
         readiness: proto::Readiness::Reported.into(),
         ..Default::default()
     }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use tidy::graph::Graph;
 use tidy::tree::{Source, text_files};
-use tidy::{hold, imports, layout, map, purity, shown, size, text};
+use tidy::{hold, imports, layout, map, planted, purity, shown, size, text};
 
 /// The repository, read once.
 static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(text_files);
@@ -73,6 +73,11 @@ fn nothing_is_left_unfinished() {
 #[test]
 fn every_rule_of_the_wire_is_shown_by_a_test() {
     hold(shown::findings(&SOURCES));
+}
+
+#[test]
+fn every_fault_that_is_planted_has_its_place_and_its_row() {
+    hold(planted::findings(&SOURCES));
 }
 
 #[test]

@@ -11,5 +11,6 @@ pub mod contract {}
 mod run;
 
 pub use run::{
-    Launcher, Lends, MemoryMax, Plan, PlannedPort, ReadyBy, Restart, RunError, Say, Thresholds, launch, run,
+    Launcher, Lends, MemoryMax, Plan, PlannedPlace, PlannedPort, ReadyBy, Restart, RunError, Say, Thresholds,
+    launch, run,
 };

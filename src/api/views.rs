@@ -1,6 +1,7 @@
 //! What people and scripts are shown: the same for REST, the command line and replay, each a function of one snapshot.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +73,7 @@ pub struct VerdictView {
 pub struct PortView {
     /// Its name.
     pub port: String,
-    /// `host:port`, with brackets around IPv6.
+    /// `host:port`, with brackets around IPv6, or `unix:/path`.
     pub address: String,
 }
 
@@ -85,12 +86,17 @@ pub struct EndpointView {
     pub port: String,
     /// The cluster that it is in.
     pub cluster: String,
-    /// `host:port`, with brackets around IPv6.
+    /// `host:port`, with brackets around IPv6, or `unix:/path`.
     pub address: String,
-    /// The IP address alone, without brackets.
-    pub host: String,
-    /// The port number alone.
-    pub port_number: u16,
+    /// The IP address alone, without brackets; absent for a Unix domain socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The port number alone; absent for a Unix domain socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_number: Option<u16>,
+    /// The path of a Unix domain socket, alone. Clients of gRPC are not told of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// What proxies are told.
     pub health: HealthStatus,
     /// Whose it is.
@@ -226,14 +232,18 @@ fn endpoint_view(
     published: &Published,
     member: &Member,
 ) -> EndpointView {
-    let EndpointAddress::Ip(socket) = address;
+    let (socket, path) = match address {
+        EndpointAddress::Ip(socket) => (Some(socket), None),
+        EndpointAddress::Unix(path) => (None, Some(path.to_string())),
+    };
     EndpointView {
         service: cluster.service.to_string(),
         port: member.port.to_string(),
         cluster: name.to_string(),
         address: address.to_string(),
-        host: socket.ip().to_string(),
-        port_number: socket.port(),
+        host: socket.map(|socket| socket.ip().to_string()),
+        port_number: socket.map(SocketAddr::port),
+        path,
         health: published.health,
         worker: member.worker.to_string(),
         priority: published.priority,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 
-use super::Rejection;
+use super::{Listen, Rejection};
+use crate::events::SocketPath;
 use crate::events::event::{HostReport, Lease, Locality, PortRange};
 use crate::events::id::NAME_BYTES_MAX;
 use crate::projection::ClusterName;
@@ -63,6 +64,31 @@ pub fn port_number(field: &str, number: u32) -> Result<NonZeroU16, Rejection> {
             "give a number from 1 to 65535, or none to let the control plane choose",
         )
     })
+}
+
+/// Where a worker wants to listen: on a port, or at the path of a Unix domain socket.
+///
+/// # Errors
+///
+/// A rejection that names the field.
+pub fn listen(number: Option<u32>, address: Option<&str>, path: Option<&str>) -> Result<Listen, Rejection> {
+    let Some(path) = path else {
+        return Ok(Listen::Port {
+            number: number.map(|number| port_number("number", number)).transpose()?,
+            address: address.map(|text| ip_literal("address", text)).transpose()?,
+        });
+    };
+    if number.is_some() || address.is_some() {
+        return Err(Rejection::invalid(
+            format!("path: {} is given beside a number or an address", quoted(path)),
+            "give the path of a Unix domain socket alone",
+        ));
+    }
+    let path = SocketPath::new(path).map_err(|invalid| {
+        let hint = "give an absolute path, such as /run/web.sock";
+        Rejection::invalid(format!("path: {}: {invalid}", quoted(path)), hint)
+    })?;
+    Ok(Listen::Path(path))
 }
 
 /// A weight from 1 to 4294967295.

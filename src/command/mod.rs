@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 
-pub use check::{ip_literal, port_number, port_range, weight};
+pub use check::{ip_literal, listen, port_number, port_range, weight};
 pub use decide::{
     APPLIED_RESOURCES_MAX, CHANGE_RESOURCES_MAX, CROWD_HOSTS_MIN, CROWD_LEASES_MIN, HOLD_MS_MAX,
     REJOINS_MISSED_MAX, decide,
@@ -24,8 +24,8 @@ use crate::events::event::{
 };
 use crate::events::view::NodeView;
 use crate::events::{
-    HostName, MessageBytes, Offset, PortName, ReplicaId, ResourceKey, ServiceName, SessionId, ViewName,
-    WorkerKey, WorkerRef,
+    HostName, MessageBytes, Offset, PortName, ReplicaId, ResourceKey, ServiceName, SessionId, SocketPath,
+    ViewName, WorkerKey, WorkerRef,
 };
 
 /// A wish.
@@ -259,8 +259,31 @@ pub struct Registering {
 pub struct PortRequest {
     /// What the worker calls it.
     pub name: PortName,
-    /// Which number; absent is any that is free.
-    pub number: Option<NonZeroU16>,
-    /// On which address; absent is the host's first.
-    pub address: Option<IpAddr>,
+    /// Where it wants to listen.
+    pub listen: Listen,
+}
+
+/// Where a worker wants to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// On a port of its host.
+    Port {
+        /// Which number; absent is any that is free.
+        number: Option<NonZeroU16>,
+        /// On which address; absent is the host's first.
+        address: Option<IpAddr>,
+    },
+    /// On a Unix domain socket.
+    Path(SocketPath),
+}
+
+impl Listen {
+    /// The port's number, where it is asked for.
+    #[must_use]
+    pub const fn number(&self) -> Option<NonZeroU16> {
+        match self {
+            Self::Port { number, .. } => *number,
+            Self::Path(_) => None,
+        }
+    }
 }

@@ -1,11 +1,12 @@
 //! Which port and address a worker gets. Decided against the state, so that two workers can never collide.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 
-use super::{PortRequest, Registering, Rejection, RejectionCode};
+use super::{Listen, PortRequest, Registering, Rejection, RejectionCode};
 use crate::events::event::{Endpoint, EndpointAddress, PortRange};
-use crate::events::{HostName, PortName, Timestamp, WorkerKey};
+use crate::events::{HostName, PortName, SocketPath, Timestamp, WorkerKey};
 use crate::projection::state::{Host, PortKey, RestCause, State};
 
 /// How long a port rests after its owner is gone before it is handed out again, in milliseconds: connections
@@ -38,20 +39,25 @@ pub(super) fn allocate(
     let requests = as_declared(state, wish)?;
     let mut search = Search::new(state, &wish.worker, &host, now);
     // Fixed numbers first, so that a free choice does not take one of them.
-    for request in &requests {
-        if let Some(number) = request.number {
-            search.claim_fixed(number.get())?;
-        }
+    for number in requests.iter().filter_map(|request| request.listen.number()) {
+        search.claim_fixed(number.get())?;
     }
     requests
         .iter()
-        .map(|request| {
-            let ip = request.address.unwrap_or_else(|| host.address());
-            let number = match request.number {
-                Some(number) => number.get(),
-                None => search.claim_any(&request.name, ip)?,
+        .map(|PortRequest { name, listen }| {
+            let address = match listen {
+                Listen::Port { number, address } => {
+                    let ip = address.unwrap_or_else(|| host.address());
+                    let fixed = number.map(|number| Ok(number.get()));
+                    let number = fixed.unwrap_or_else(|| search.claim_any(name, ip))?;
+                    EndpointAddress::Ip(SocketAddr::new(ip, number))
+                }
+                Listen::Path(path) => {
+                    search.claim_path(path)?;
+                    EndpointAddress::Unix(path.clone())
+                }
             };
-            claim_address(state, &wish.worker, request, ip, number)
+            claim_address(state, &wish.worker, name, address)
         })
         .collect()
 }
@@ -90,13 +96,21 @@ fn as_declared(state: &State, wish: &Registering) -> Result<Vec<PortRequest>, Re
         let Some(port) = declared.iter().find(|port| port.name == request.name) else {
             return Err(not_declared(format!("{} has no port {}", wish.worker.service, request.name)));
         };
-        match (port.number, request.number) {
-            (Some(fixed), Some(asked)) if fixed != asked => Err(not_declared(format!(
-                "port {} of {} is {fixed}, not {asked}",
-                request.name, wish.worker.service
-            ))),
-            (fixed, asked) => Ok(PortRequest { number: fixed.or(asked), ..request.clone() }),
-        }
+        let is_fixed = |fixed, asked: &dyn Display| {
+            let service = &wish.worker.service;
+            not_declared(format!("port {} of {service} is {fixed}, not {asked}", request.name))
+        };
+        let listen = match (port.number, &request.listen) {
+            (Some(fixed), Listen::Port { number: Some(asked), .. }) if fixed != *asked => {
+                return Err(is_fixed(fixed, asked));
+            }
+            (Some(fixed), Listen::Path(path)) => return Err(is_fixed(fixed, path)),
+            (fixed, Listen::Port { number, address }) => {
+                Listen::Port { number: fixed.or(*number), address: *address }
+            }
+            (None, Listen::Path(path)) => Listen::Path(path.clone()),
+        };
+        Ok(PortRequest { name: request.name.clone(), listen })
     };
     wish.ports.iter().map(resolve).collect()
 }
@@ -104,18 +118,16 @@ fn as_declared(state: &State, wish: &Registering) -> Result<Vec<PortRequest>, Re
 fn claim_address(
     state: &State,
     key: &WorkerKey,
-    request: &PortRequest,
-    ip: IpAddr,
-    number: u16,
+    name: &PortName,
+    address: EndpointAddress,
 ) -> Result<Endpoint, Rejection> {
-    let address = EndpointAddress::Ip(SocketAddr::new(ip, number));
     match state.addresses().get(&address) {
         Some(holder) if holder != key => Err(Rejection::new(
             RejectionCode::AddressTaken,
             format!("{address} belongs to {holder}"),
             "give another port or address, or remove that worker first",
         )),
-        Some(_) | None => Ok(Endpoint { port: request.name.clone(), address }),
+        Some(_) | None => Ok(Endpoint { port: name.clone(), address }),
     }
 }
 
@@ -127,11 +139,13 @@ struct Search<'a> {
     next: u16,
     now: Timestamp,
     claimed: BTreeSet<u16>,
+    claimed_paths: BTreeSet<SocketPath>,
 }
 
 impl<'a> Search<'a> {
     fn new(state: &'a State, key: &'a WorkerKey, host: &Host, now: Timestamp) -> Self {
-        Self { state, key, range: host.port_range(), next: host.next_port, now, claimed: BTreeSet::new() }
+        let (claimed, claimed_paths) = (BTreeSet::new(), BTreeSet::new());
+        Self { state, key, range: host.port_range(), next: host.next_port, now, claimed, claimed_paths }
     }
 
     fn claim_fixed(&mut self, number: u16) -> Result<(), Rejection> {
@@ -146,6 +160,16 @@ impl<'a> Search<'a> {
             return Err(Rejection::invalid(
                 format!("port {number} is asked for twice"),
                 "give each port of a worker its own number",
+            ));
+        }
+        Ok(())
+    }
+
+    fn claim_path(&mut self, path: &SocketPath) -> Result<(), Rejection> {
+        if !self.claimed_paths.insert(path.clone()) {
+            return Err(Rejection::invalid(
+                format!("the socket {path} is asked for twice"),
+                "give each port of a worker its own path",
             ));
         }
         Ok(())
@@ -173,8 +197,9 @@ impl<'a> Search<'a> {
     fn held(&self, name: &PortName) -> Option<u16> {
         let worker = self.state.workers().get(self.key)?;
         let endpoint = worker.registration.endpoints.iter().find(|endpoint| endpoint.port == *name)?;
-        match endpoint.address {
+        match &endpoint.address {
             EndpointAddress::Ip(address) => Some(address.port()),
+            EndpointAddress::Unix(_) => None,
         }
     }
 

@@ -45,7 +45,7 @@ pub struct Seen {
     pub wall: SystemTime,
 }
 
-/// The hosts of one cluster: address and the health that Envoy was told.
+/// The hosts of one cluster at IP addresses, and the health that Envoy was told.
 pub type Hosts = BTreeMap<SocketAddr, String>;
 
 impl Proxy {
@@ -104,7 +104,7 @@ impl Proxy {
     pub async fn hosts(&self, cluster: &str) -> Result<Hosts, DemoError> {
         let clusters: Clusters = self.json("/clusters?format=json").await?;
         let wanted = clusters.cluster_statuses.into_iter().filter(|status| status.name == cluster);
-        Ok(wanted.flat_map(|status| status.host_statuses).map(Host::entry).collect())
+        Ok(wanted.flat_map(|status| status.host_statuses).filter_map(Host::entry).collect())
     }
 
     /// Waits until the hosts of a cluster are as `wanted` says, and tells when.
@@ -190,7 +190,8 @@ struct Host {
 
 #[derive(Deserialize)]
 struct Address {
-    socket_address: SocketAddress,
+    /// Absent for a Unix domain socket.
+    socket_address: Option<SocketAddress>,
 }
 
 #[derive(Deserialize)]
@@ -206,9 +207,9 @@ struct Health {
 }
 
 impl Host {
-    fn entry(self) -> (SocketAddr, String) {
-        let SocketAddress { address, port_value } = self.address.socket_address;
-        (SocketAddr::new(address, port_value), self.health_status.eds_health_status)
+    fn entry(self) -> Option<(SocketAddr, String)> {
+        let SocketAddress { address, port_value } = self.address.socket_address?;
+        Some((SocketAddr::new(address, port_value), self.health_status.eds_health_status))
     }
 }
 

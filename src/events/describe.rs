@@ -106,10 +106,11 @@ impl fmt::Display for NodeSelector {
 }
 
 impl fmt::Display for EndpointAddress {
-    /// `192.0.2.1:9001`, `[2001:db8::1]:9001`.
+    /// `192.0.2.1:9001`, `[2001:db8::1]:9001`, `unix:/run/web.sock`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ip(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{path}"),
         }
     }
 }

@@ -17,6 +17,7 @@ mod parts;
 mod policy;
 mod resource;
 mod service;
+mod socket_path;
 
 pub use chain::{ChainHash, Head, InvalidChainHash};
 pub use envelope::{Actor, CorrelationId, Envelope, Timestamp};
@@ -28,3 +29,4 @@ pub use id::{
 };
 pub use offset::{Generation, InvalidOffset, Offset};
 pub use resource::{InvalidKind, MessageBytes, ResourceKey, ResourceKind};
+pub use socket_path::{InvalidSocketPath, SOCKET_PATH_BYTES_MAX, SocketPath};

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PortName, SessionId};
+use super::{PortName, SessionId, SocketPath};
 
 /// What a host lends to workers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +101,8 @@ pub struct Endpoint {
 pub enum EndpointAddress {
     /// An IP address and port.
     Ip(SocketAddr),
+    /// A Unix domain socket, on the machine of whoever dials it.
+    Unix(SocketPath),
 }
 
 /// Whether registration alone means that a worker can serve.

@@ -1,7 +1,7 @@
 //! Between the wire's messages and commands. Everything that enters is checked here or in `decide`.
 
 use crate::command::{
-    Command, PortRequest, Registering, Rejection, ip_literal, port_number, port_range, weight,
+    Command, PortRequest, Registering, Rejection, ip_literal, listen, port_number, port_range, weight,
 };
 use crate::engine::{Accepted, SubmitError};
 use crate::events::event::{
@@ -137,12 +137,17 @@ fn registered(key: &WorkerKey, live: &Worker) -> proto::Registered {
 }
 
 fn port(endpoint: &Endpoint) -> proto::Port {
-    match endpoint.address {
+    let name = endpoint.port.to_string();
+    match &endpoint.address {
         EndpointAddress::Ip(address) => proto::Port {
-            name: endpoint.port.to_string(),
+            name,
             number: Some(address.port().into()),
             address: address.ip().to_string(),
+            path: String::new(),
         },
+        EndpointAddress::Unix(path) => {
+            proto::Port { name, number: None, address: String::new(), path: path.to_string() }
+        }
     }
 }
 
@@ -230,15 +235,14 @@ fn new_worker_id() -> WorkerId {
 }
 
 fn port_request(port: &proto::Port) -> Result<PortRequest, Rejection> {
-    let number = port.number.map(|number| port_number(&format!("port {}", port.name.escape_debug()), number));
-    Ok(PortRequest {
-        name: PortName::new(&port.name)?,
-        number: number.transpose()?,
-        address: match port.address.as_str() {
-            "" => None,
-            text => Some(ip_literal("address", text)?),
-        },
-    })
+    let given = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
+    let (address, path) = (given(&port.address), given(&port.path));
+    let listen = listen(port.number, address.as_deref(), path.as_deref());
+    let of_port = |rejection: Rejection| Rejection {
+        message: format!("port {}: {}", port.name.escape_debug(), rejection.message),
+        ..rejection
+    };
+    Ok(PortRequest { name: PortName::new(&port.name)?, listen: listen.map_err(of_port)? })
 }
 
 fn locality(locality: proto::Locality) -> Locality {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::convert::health_source;
 use super::session::new_session_id;
-use crate::command::{Command, PortRequest, Registering, ip_literal, port_number, weight};
+use crate::command::{Command, PortRequest, Registering, listen, weight};
 use crate::engine::{Accepted, Handle};
 use crate::events::event::{Lease, Locality, Readiness, RemovalCause, Verdict};
 use crate::events::{
@@ -75,6 +75,7 @@ struct PortBody {
     name: String,
     number: Option<u32>,
     address: Option<String>,
+    path: Option<String>,
 }
 
 /// Which registration: what was answered to it.
@@ -215,8 +216,7 @@ fn wish(handle: &Handle, worker: WorkerKey, body: RegisterBody) -> Result<Regist
 fn port(port: &PortBody) -> Result<PortRequest, Problem> {
     Ok(PortRequest {
         name: PortName::new(&port.name)?,
-        number: port.number.map(|number| port_number("number", number)).transpose()?,
-        address: port.address.as_deref().map(|text| ip_literal("address", text)).transpose()?,
+        listen: listen(port.number, port.address.as_deref(), port.path.as_deref())?,
     })
 }
 

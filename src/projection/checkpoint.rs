@@ -4,7 +4,7 @@ use super::state::State;
 
 /// Changes whenever [`State`] or anything in it does: a checkpoint of another layout is not read, and the log is
 /// folded from the start instead.
-const LAYOUT: u16 = 7;
+const LAYOUT: u16 = 8;
 
 /// The largest state that is read back, in bytes: some ten million workers.
 const STATE_BYTES_MAX: usize = 4 << 30;

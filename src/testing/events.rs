@@ -10,7 +10,7 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::names::{host, port, service, session, view_name, worker};
+use super::names::{host, port, service, session, socket_path, view_name, worker};
 use super::parts::{
     busy_port, disconnect_cause, health_source, lease, locality, node_view, readiness, reason, rejection,
     removal_cause, report, rules, spec, verdict,
@@ -119,10 +119,11 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 fn registration() -> impl Strategy<Value = Registration> {
-    let endpoint = (port(), 1..3_u8, 20_000..20_004_u16).prop_map(|(port, last, number)| Endpoint {
-        port,
-        address: EndpointAddress::Ip(SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), number)),
+    let ip = (1..3_u8, 20_000..20_004_u16).prop_map(|(last, number)| {
+        EndpointAddress::Ip(SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), number))
     });
+    let address = prop_oneof![5 => ip, 1 => socket_path().prop_map(EndpointAddress::Unix)];
+    let endpoint = (port(), address).prop_map(|(port, address)| Endpoint { port, address });
     let share = (weighted(0.5, 1..100_u32), 0..3_u32);
     let parts = (vec(endpoint, 0..3), readiness(), share, weighted(0.2, locality()), session(), lease());
     parts.prop_map(|(endpoints, readiness, (weight, priority), locality, session, lease)| Registration {

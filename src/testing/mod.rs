@@ -32,7 +32,7 @@ pub use client::{Answer, Client, Turn, published};
 pub use corpus::{CorpusError, corpus, replay};
 pub use events::events;
 pub use ledger::Ledger;
-pub use names::{host, port, service, session, view_name, worker};
+pub use names::{host, port, service, session, socket_path, view_name, worker};
 pub use proxy::Proxy;
 pub use steps::{Aim, Step, Wanted, crowd, step, steps};
 pub use world::{World, play};

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::events::{HostName, PortName, ServiceName, SessionId, ViewName, WorkerId, WorkerKey};
+use crate::events::{HostName, PortName, ServiceName, SessionId, SocketPath, ViewName, WorkerId, WorkerKey};
 
 fn known<T>(name: Result<T, crate::events::InvalidName>) -> T {
     name.expect("the names of the small world are valid")
@@ -26,6 +26,12 @@ pub fn host() -> impl Strategy<Value = HostName> {
 /// One of three port names.
 pub fn port() -> impl Strategy<Value = PortName> {
     select(&["http", "admin", "grpc"][..]).prop_map(|text| known(PortName::new(text)))
+}
+
+/// One of three places for a Unix domain socket, on whatever host.
+pub fn socket_path() -> impl Strategy<Value = SocketPath> {
+    select(&["/run/a.sock", "/run/b.sock", "/run/c.sock"][..])
+        .prop_map(|text| SocketPath::new(text).expect("a valid path"))
 }
 
 /// One of four connections.

@@ -10,13 +10,13 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use super::names::{every_worker, host, service, session, view_name, worker};
+use super::names::{every_worker, host, service, session, socket_path, view_name, worker};
 use super::parts::{
     busy_port, disconnect_cause, health_source, lease, locality, node_view, readiness, reason, rejection,
     removal_cause, report, rules, spec, verdict,
 };
 use super::resources::change;
-use crate::command::{Command, PortRequest, Registering, ResourceChange};
+use crate::command::{Command, Listen, PortRequest, Registering, ResourceChange};
 use crate::events::event::{
     DisconnectCause, HealthSource, HostReport, Policy, RemovalCause, ServiceSpec, UpdateRejection, Verdict,
 };
@@ -238,13 +238,15 @@ fn start(name: &str) -> Wanted {
 fn requests() -> impl Strategy<Value = Vec<PortRequest>> {
     let number = weighted(0.4, 20_000..20_004_u16);
     let address = weighted(0.1, 1..3_u8);
+    let port = (number, address).prop_map(|(number, address)| Listen::Port {
+        number: number.and_then(NonZeroU16::new),
+        address: address.map(|last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))),
+    });
+    let place = prop_oneof![6 => port, 1 => socket_path().prop_map(Listen::Path)];
     let names = subsequence(vec!["http", "admin", "grpc"], 0..=3).prop_shuffle();
-    (names, vec((number, address), 3)).prop_map(|(names, places)| {
-        let request = |(name, (number, address)): (&str, (Option<u16>, Option<u8>))| PortRequest {
-            name: PortName::new(name).expect("a valid name"),
-            number: number.and_then(NonZeroU16::new),
-            address: address.map(|last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))),
-        };
+    (names, vec(place, 3)).prop_map(|(names, places)| {
+        let request =
+            |(name, listen)| PortRequest { name: PortName::new(name).expect("a valid name"), listen };
         names.into_iter().zip(places).map(request).collect()
     })
 }

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use super::wire::NodeMessage;
 use crate::events::event::Locality;
+use crate::projection::resources::Dials;
 
 /// A client's own description of itself: a label, never a credential (xds-rules 36). Cheap to clone.
 ///
@@ -62,6 +63,13 @@ impl Node {
     #[must_use]
     pub fn user_agent(&self) -> &str {
         &self.0.user_agent
+    }
+
+    /// To what it can connect. Every gRPC client calls itself `gRPC`, and a language: `gRPC C-core`, `gRPC Go`,
+    /// `gRPC Java`, `gRPC Node Pure JS`.
+    #[must_use]
+    pub fn dials(&self) -> Dials {
+        if self.user_agent().starts_with("gRPC") { Dials::IpOnly } else { Dials::Everything }
     }
 
     pub(super) fn from_message(message: NodeMessage) -> Self {

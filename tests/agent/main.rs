@@ -22,6 +22,7 @@ mod ready;
 mod rolling;
 mod session;
 mod silence;
+mod sockets;
 #[path = "../support/mod.rs"]
 mod support;
 mod world;

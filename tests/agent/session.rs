@@ -37,7 +37,7 @@ fn register(id: &str) -> proto::Register {
         service: "pool".to_owned(),
         host: "h".to_owned(),
         id: id.to_owned(),
-        ports: vec![proto::Port { name: "http".to_owned(), number: None, address: String::new() }],
+        ports: vec![proto::Port { name: "http".to_owned(), ..proto::Port::default() }],
         readiness: proto::Readiness::Reported.into(),
         ..Default::default()
     }

@@ -51,13 +51,21 @@ fn good() -> Register {
         service: "web".to_owned(),
         host: "h".to_owned(),
         id: "a".to_owned(),
-        ports: vec![Port { name: "http".to_owned(), number: Some(9001), address: "127.0.0.1".to_owned() }],
+        ports: vec![Port {
+            name: "http".to_owned(),
+            number: Some(9001),
+            address: "127.0.0.1".to_owned(),
+            ..Port::default()
+        }],
         ..Register::default()
     }
 }
 
 fn with_port(number: Option<u32>, address: &str) -> Register {
-    Register { ports: vec![Port { name: "http".to_owned(), number, address: address.to_owned() }], ..good() }
+    Register {
+        ports: vec![Port { name: "http".to_owned(), number, address: address.to_owned(), ..Port::default() }],
+        ..good()
+    }
 }
 
 fn with_service(service: &str) -> Register {

@@ -3,10 +3,10 @@
 use foldplane::demo::ports::free_address;
 use foldplane::demo::process::Process;
 use foldplane::provision::{GrpcPython, GrpcSearch, Progress, default_cache};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::plane::Plane;
-use crate::support::{SOON, eventually, launcher, text, worker};
+use crate::support::{SOON, envoy, eventually, launcher, text, worker};
 
 /// So many answers in a row show who is in the rotation.
 const IN_A_ROW: usize = 30;
@@ -35,6 +35,53 @@ async fn a_grpc_client_follows_workers_and_outlives_the_control_plane() {
     let _c = start_worker(&plane, &python, "c");
     answers_come_from(&client, &["a", "c"]).await;
     assert_eq!(self::failures(&client), failures, "the outage was noticed");
+}
+
+// gRPC takes no endpoint but an IP address, and refuses the whole assignment in which there is another.
+#[tokio::test]
+async fn a_grpc_client_is_not_told_of_a_socket_and_an_envoy_is() {
+    let python = python().await;
+    let plane = Plane::start().await;
+    let path = text(&plane.folder().join("names.sock"));
+    let _socket = worker::run(
+        &plane,
+        "names",
+        "socket",
+        &["--port", &format!("grpc={path}")],
+        &[&python, &script("worker.py")],
+    );
+    let _port = start_worker(&plane, &python, "port");
+    plane.workers_are_ready("names", 2).await;
+    let client = start_client(&plane, &python);
+    let envoy = envoy::start("edge", plane.xds, plane.folder()).await;
+    answers_come_from(&client, &["port"]).await;
+    eventually("the socket in Envoy", async || {
+        let hosts = envoy.text("/clusters").await.unwrap();
+        if hosts.contains(&format!("names::{path}::")) { Ok(()) } else { Err(hosts) }
+    })
+    .await;
+    let (client_before, envoy_before) = (acked(&plane, "client-1").await, acked(&plane, "edge").await);
+    assert_ne!(client_before, envoy_before, "they are told of different endpoints");
+    // A second socket comes, and nothing is sent to the client: for it nothing changed.
+    let other = format!("grpc={}", text(&plane.folder().join("other.sock")));
+    let command = [python.as_str(), &script("worker.py")];
+    let _other = worker::run(&plane, "names", "other", &["--port", &other], &command);
+    eventually("the other socket in Envoy", async || {
+        let acked = acked(&plane, "edge").await;
+        if acked == envoy_before { Err(acked.to_string()) } else { Ok(()) }
+    })
+    .await;
+    assert_eq!(acked(&plane, "client-1").await, client_before);
+    assert_eq!(plane.get("/v1/findings").await["items"], json!([]), "nobody refused anything");
+    assert_eq!(failures(&client), Vec::<String>::new());
+}
+
+/// The version of the endpoints that a node has accepted.
+async fn acked(plane: &Plane, node: &str) -> Value {
+    let proxies = plane.get("/v1/proxies").await;
+    let mut items = proxies["items"].as_array().unwrap().iter();
+    let types = &items.find(|item| item["node"] == node).unwrap()["types"];
+    types.as_array().unwrap().iter().find(|of| of["type"] == "EDS").unwrap()["acked"].clone()
 }
 
 async fn python() -> String {

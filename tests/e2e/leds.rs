@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::support::envoy::{ask, bootstrap, hosts_become, start, start_with};
 use crate::support::plane::{Plane, foldplane};
 use crate::support::wire::Wire;
-use crate::support::{eventually, worker};
+use crate::support::{eventually, text, worker};
 
 async fn declare(plane: &Plane, options: &[&str]) {
     let words = ["service", "declare", "web", "--port", "http", "--delivery", "leds"];
@@ -55,6 +55,30 @@ async fn rule_35_one_change_sends_one_endpoint_and_others_get_whole_assignments(
     }
     assert_eq!(acked(&plane, "delta", "EDS").await, assignments);
     assert_eq!(before.values().sum::<u64>(), 0);
+}
+
+#[tokio::test]
+async fn rule_35_a_socket_is_delivered_by_itself_too() {
+    let plane = Plane::start().await;
+    declare(&plane, &[]).await;
+    let path = text(&plane.folder().join("web.sock"));
+    let script = format!("{}/tests/agent/workers/server.py", env!("CARGO_MANIFEST_DIR"));
+    let port = format!("http={path}");
+    let worker = worker::run(&plane, "web", "socket", &["--port", &port], &["python3", &script]);
+    plane.workers_are_ready("web", 1).await;
+    let proxy = start("delta", plane.xds, plane.folder()).await;
+    eventually("an answer through the socket", async || {
+        let (status, said) = ask(&proxy, "web").await;
+        if status == 200 { Ok(()) } else { Err(format!("{status} {said}")) }
+    })
+    .await;
+    assert!(acked(&plane, "delta", "LEDS").await.is_some(), "it follows a collection");
+    drop(worker);
+    eventually("the socket to go", async || {
+        let hosts = proxy.text("/clusters").await.unwrap();
+        if hosts.contains(&path) { Err(hosts) } else { Ok(()) }
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -111,6 +111,8 @@ async fn a_body_that_cannot_be_read_is_a_problem_and_not_a_fault() {
     for (body, status) in [
         (json!({"host": "h1", "ports": [{"name": "http", "address": "db.example"}]}), 400),
         (json!({"host": "h1", "ports": [{"name": "http", "number": 0}]}), 400),
+        (json!({"host": "h1", "ports": [{"name": "http", "path": "web.sock"}]}), 400),
+        (json!({"host": "h1", "ports": [{"name": "http", "path": "/run/web.sock", "number": 80}]}), 400),
         (json!({"host": "h1", "weight": 0}), 400),
         (json!({"host": "", "ports": []}), 400),
         (json!({"host": "h1", "prots": []}), 422),

@@ -13,7 +13,8 @@ use foldplane::events::log::{EventLog, LogError, LogReader};
 use foldplane::events::view::{NodeSelector, NodeView};
 use foldplane::events::{
     Actor, CorrelationId, Envelope, Event, Generation, Glob, HostName, Offset, PortName, ReplicaId,
-    ResourceKey, ResourceKind, ServiceName, SessionId, Timestamp, ViewName, WorkerId, WorkerKey, WorkerRef,
+    ResourceKey, ResourceKind, ServiceName, SessionId, SocketPath, Timestamp, ViewName, WorkerId, WorkerKey,
+    WorkerRef,
 };
 
 /// One event of every kind, in the order of their numbers in the bytes.
@@ -55,6 +56,7 @@ pub(crate) fn every_event() -> Vec<Event> {
             message: vec![0x0A, 0x04, b'e', b'd', b'g', b'e'].into(),
         },
         Event::ResourceDeleted { resource: resource() },
+        Event::WorkerRegistered { worker: worker_ref(7).key, registration: registration_of_a_socket() },
     ]
 }
 
@@ -96,6 +98,12 @@ fn registration() -> Registration {
         session: SessionId::new("s-1").unwrap(),
         lease: Lease::Session { disconnect_grace_ms: 250 },
     }
+}
+
+fn registration_of_a_socket() -> Registration {
+    let path = SocketPath::new("/run/pay.sock").unwrap();
+    let endpoint = Endpoint { port: PortName::new("http").unwrap(), address: EndpointAddress::Unix(path) };
+    Registration { endpoints: vec![endpoint], ..registration() }
 }
 
 fn policy() -> Policy {

@@ -12,6 +12,7 @@ use envoy_types::pb::envoy::extensions::filters::network::http_connection_manage
 use foldplane::command::{References, RejectionCode, ResourceChange};
 use foldplane::events::{Envelope, Event, MessageBytes, ResourceKey, ResourceKind};
 use foldplane::projection::Snapshot;
+use foldplane::projection::resources::Dials;
 use prost::Message;
 
 use crate::told::by_the_model;
@@ -37,7 +38,7 @@ pub(crate) fn is_hidden(snapshot: &Snapshot, cluster: &str) -> bool {
 
 /// The names under which workers and declared services make resources of this kind.
 fn made(events: &[Envelope], kind: ResourceKind) -> BTreeSet<String> {
-    let told = by_the_model(&without_brought(events));
+    let told = by_the_model(&without_brought(events), Dials::Everything);
     told.into_keys().filter(|(type_url, _)| *type_url == kind.into()).map(|(_, name)| name).collect()
 }
 

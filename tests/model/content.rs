@@ -18,7 +18,7 @@ use foldplane::events::{
     WorkerId, WorkerKey, WorkerRef,
 };
 use foldplane::projection::Snapshot;
-use foldplane::projection::resources::{Resource, TypeUrl};
+use foldplane::projection::resources::{Dials, Resource, TypeUrl};
 use foldplane::testing::{play, steps};
 use proptest::prelude::*;
 use prost::Message;
@@ -30,19 +30,33 @@ fn decode<M: Message + Default>(resource: &Resource) -> M {
     M::decode(any.value.as_slice()).unwrap()
 }
 
-fn address(endpoint: &LbEndpoint) -> SocketAddr {
+/// As text, where a client that dials so can connect to it.
+fn address(endpoint: &LbEndpoint, dials: Dials) -> String {
     let Some(HostIdentifier::Endpoint(inner)) = &endpoint.host_identifier else { panic!("no endpoint") };
-    let Some(Address::SocketAddress(socket)) = inner.address.as_ref().and_then(|a| a.address.as_ref()) else {
-        panic!("no address")
+    let socket = match inner.address.as_ref().and_then(|a| a.address.as_ref()) {
+        Some(Address::SocketAddress(socket)) => socket,
+        Some(Address::Pipe(pipe)) => {
+            assert_eq!(dials, Dials::Everything, "gRPC refuses the whole assignment");
+            assert!(pipe.path.starts_with('/') && pipe.path.len() <= 107, "{}", pipe.path);
+            return pipe.path.clone();
+        }
+        other => panic!("{other:?}"),
     };
     let Some(PortSpecifier::PortValue(port)) = socket.port_specifier else { panic!("no port") };
     let ip: IpAddr = socket.address.parse().expect("an IP literal without brackets");
-    SocketAddr::new(ip, u16::try_from(port).unwrap())
+    assert!(port > 0);
+    SocketAddr::new(ip, u16::try_from(port).unwrap()).to_string()
 }
 
 /// What Envoy or gRPC would refuse, or take and then ignore.
 fn check(snapshot: &Snapshot) {
-    let resources = snapshot.resources();
+    for dials in [Dials::Everything, Dials::IpOnly] {
+        check_for(snapshot, dials);
+    }
+}
+
+fn check_for(snapshot: &Snapshot, dials: Dials) {
+    let resources = snapshot.resources().dialled(dials);
     for type_url in TypeUrl::ALL {
         for resource in resources.of(type_url).iter() {
             let name = resource.name.as_str();
@@ -64,11 +78,11 @@ fn check(snapshot: &Snapshot) {
         // One that an operator applied need not be of a cluster.
         let cluster = snapshot.state().clusters().get(name);
         let degraded = cluster.map(|cluster| cluster.policy.degraded).unwrap_or_default();
-        check_assignment(&decode(resource), name, degraded);
+        check_assignment(&decode(resource), name, degraded, dials);
     }
 }
 
-fn check_assignment(assignment: &ClusterLoadAssignment, name: &str, degraded: DegradedAs) {
+fn check_assignment(assignment: &ClusterLoadAssignment, name: &str, degraded: DegradedAs, dials: Dials) {
     assert_eq!(assignment.cluster_name, name);
     let (mut localities, mut addresses) = (BTreeMap::<u32, BTreeSet<String>>::new(), BTreeSet::new());
     for group in &assignment.endpoints {
@@ -77,8 +91,8 @@ fn check_assignment(assignment: &ClusterLoadAssignment, name: &str, degraded: De
         assert!(localities.entry(group.priority).or_default().insert(locality), "a locality comes twice");
         assert!(group.load_balancing_weight.is_some_and(|weight| weight.value >= 1));
         for endpoint in &group.lb_endpoints {
-            let address = address(endpoint);
-            assert!(address.port() > 0 && addresses.insert(address), "{address} comes twice");
+            let address = address(endpoint, dials);
+            assert!(addresses.insert(address.clone()), "{address} comes twice");
             assert!(endpoint.load_balancing_weight.is_none_or(|weight| weight.value >= 1));
             // xds-rules 27: unless the policy says so.
             let said = degraded == DegradedAs::Degraded;
@@ -138,7 +152,9 @@ fn told(snapshot: &Snapshot) -> Vec<String> {
     let assignment: ClusterLoadAssignment = set.get("web").map(|found| decode(found)).unwrap_or_default();
     let groups = assignment.endpoints.iter().flat_map(|group| &group.lb_endpoints);
     groups
-        .map(|endpoint| format!("{} {}", address(endpoint), endpoint.health_status().as_str_name()))
+        .map(|endpoint| {
+            format!("{} {}", address(endpoint, Dials::Everything), endpoint.health_status().as_str_name())
+        })
         .collect()
 }
 

@@ -110,16 +110,26 @@ pub(crate) fn living(events: &[Envelope]) -> Vec<Life<'_>> {
 
 /// A key, an address and a port of a host have one owner at a time.
 fn may_begin(lives: &[Life<'_>], key: &WorkerKey, registration: &Registration) -> bool {
-    let wanted: Vec<SocketAddr> = addresses(registration).collect();
+    let wanted: Vec<&EndpointAddress> = registration.endpoints.iter().map(|one| &one.address).collect();
     let unique = wanted.iter().all(|address| wanted.iter().filter(|other| *other == address).count() == 1);
     let free = lives.iter().filter(|life| life.ended.is_none()).all(|life| {
-        let clash = |held: SocketAddr| {
-            let same_port = |address: &SocketAddr| key.host == life.key.host && address.port() == held.port();
+        let clash = |held: &EndpointAddress| {
+            let same_port = |address: &EndpointAddress| {
+                key.host == life.key.host && number(address).is_some() && number(address) == number(held)
+            };
             wanted.iter().any(|address| *address == held || same_port(address))
         };
-        life.key != key && !addresses(life.registration).any(clash)
+        life.key != key && !life.registration.endpoints.iter().any(|one| clash(&one.address))
     });
     unique && free
+}
+
+/// The number of the port, unless it is a socket with a path.
+pub(crate) fn number(address: &EndpointAddress) -> Option<u16> {
+    match address {
+        EndpointAddress::Ip(address) => Some(address.port()),
+        EndpointAddress::Unix(_) => None,
+    }
 }
 
 fn meant<'a, 'b>(lives: &'a mut [Life<'b>], worker: &WorkerRef) -> Option<&'a mut Life<'b>> {
@@ -128,10 +138,11 @@ fn meant<'a, 'b>(lives: &'a mut [Life<'b>], worker: &WorkerRef) -> Option<&'a mu
         .find(|life| life.ended.is_none() && *life.key == worker.key && life.generation == worker.generation)
 }
 
-/// Where a registration listens.
+/// At which IP addresses a registration listens.
 pub(crate) fn addresses(registration: &Registration) -> impl Iterator<Item = SocketAddr> + '_ {
-    registration.endpoints.iter().map(|endpoint| match endpoint.address {
-        EndpointAddress::Ip(address) => address,
+    registration.endpoints.iter().filter_map(|endpoint| match endpoint.address {
+        EndpointAddress::Ip(address) => Some(address),
+        EndpointAddress::Unix(_) => None,
     })
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::num::NonZeroU16;
 
 use expect_test::expect_file;
-use foldplane::command::{Command, PortRequest, Registering, ResourceChange, decide};
+use foldplane::command::{Command, Listen, PortRequest, Registering, ResourceChange, decide};
 use foldplane::events::event::{
     DisconnectCause, HealthSource, HostReport, Lease, Locality, Policy, PortRange, Readiness, Registration,
     RemovalCause, ServiceSpec, UpdateRejection, Verdict,
@@ -47,10 +47,10 @@ fn report() -> HostReport {
 }
 
 fn registering(readiness: Readiness, lease: Lease, name: &str) -> Registering {
-    let http = PortName::new("http").unwrap();
+    let listen = Listen::Port { number: NonZeroU16::new(20_000), address: None };
     Registering {
         worker: key(),
-        ports: vec![PortRequest { name: http, number: NonZeroU16::new(20_000), address: None }],
+        ports: vec![PortRequest { name: PortName::new("http").unwrap(), listen }],
         readiness,
         weight: None,
         priority: 0,

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use foldplane::command::decide;
 use foldplane::events::{Actor, Envelope, Timestamp, WorkerKey};
 use foldplane::projection::findings::findings;
+use foldplane::projection::resources::Dials;
 use foldplane::projection::{Outcome, Snapshot};
 use foldplane::testing::{Ledger, Step, Wanted, step, worker};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 
-use crate::dull::{addresses, living};
+use crate::dull::{Life, living, number};
 use crate::told::{by, by_the_model, failures};
 use crate::verdict;
 use crate::versions::Past;
@@ -47,15 +48,15 @@ impl ReferenceStateMachine for Wishes {
 pub(crate) struct Watched {
     real: Snapshot,
     events: Vec<Envelope>,
-    past: Past,
-    ledger: Ledger,
+    /// As those see it who dial everything, and those who dial IP addresses only.
+    seen: [(Dials, Past, Ledger); 2],
     now_ms: u64,
 }
 
 impl Default for Watched {
     fn default() -> Self {
-        let (events, past, ledger) = (Vec::new(), Past::new(), Ledger::default());
-        Self { real: Snapshot::default(), events, past, ledger, now_ms: 1_000_000 }
+        let seen = [Dials::Everything, Dials::IpOnly].map(|dials| (dials, Past::new(), Ledger::default()));
+        Self { real: Snapshot::default(), events: Vec::new(), seen, now_ms: 1_000_000 }
     }
 }
 
@@ -83,25 +84,34 @@ impl Watched {
         assert_eq!(outcomes, [Outcome::Folded], "decided what cannot be folded: {envelope:?}");
         self.real = next;
         self.events.push(envelope);
-        self.past.push(by_the_model(&self.events));
         self.judge();
     }
 
     fn judge(&mut self) {
-        let resources = self.real.resources();
-        assert_eq!(&by(resources), self.past.last(), "what clients are told, and what they should be told");
-        self.past.check(resources);
+        for (dials, past, ledger) in &mut self.seen {
+            past.push(by_the_model(&self.events, *dials));
+            let resources = self.real.resources().dialled(*dials);
+            assert_eq!(
+                &by(self.real.resources(), *dials),
+                past.last(),
+                "what {dials:?} is and should be told"
+            );
+            past.check(&resources);
+            ledger.check(&resources);
+        }
         assert_eq!(findings(self.real.state()).count(), failures(&self.events), "hooks that give no answer");
-        self.ledger.check(resources);
     }
 
     /// No port of a host and no address has two owners, and the state knows each owner.
     fn check_owners(&self) {
         let living = living(&self.events);
-        let owned =
-            || living.iter().flat_map(|life| addresses(life.registration).map(move |a| (life.key, a)));
-        let ports: BTreeSet<_> = owned().map(|(key, address)| (&key.host, address.port())).collect();
-        assert_eq!(ports.len(), owned().count(), "a port has two owners");
+        let owned = || {
+            let endpoints = |life: &Life<'_>| life.registration.endpoints.clone();
+            living.iter().flat_map(move |life| endpoints(life).into_iter().map(|one| (life.key, one.address)))
+        };
+        let numbers = || owned().filter_map(|(key, address)| Some((&key.host, number(&address)?)));
+        let ports: BTreeSet<_> = numbers().collect();
+        assert_eq!(ports.len(), numbers().count(), "a port has two owners");
         let addresses: BTreeSet<_> = owned().map(|(_, address)| address).collect();
         assert_eq!(addresses.len(), owned().count(), "an address has two owners");
         let state = self.real.state();

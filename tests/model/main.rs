@@ -14,6 +14,7 @@
     reason = "the model looks for what it knows of; the fold itself breaks when there is a new event"
 )]
 
+mod admission;
 mod brought;
 mod collections;
 mod content;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use foldplane::api::views;
-use foldplane::command::{Command, PortRequest, Registering};
+use foldplane::command::{Command, Listen, PortRequest, Registering};
 use foldplane::events::event::{HealthSource, Lease, Policy, Readiness, Verdict};
 use foldplane::events::{Actor, Envelope, Event, PortName, SessionId, Timestamp, WorkerKey, WorkerRef};
-use foldplane::projection::resources::TypeUrl;
+use foldplane::projection::resources::{Dials, TypeUrl};
 use foldplane::projection::state::State;
 use foldplane::projection::{HealthStatus, Outcome, Snapshot, evolve};
 use foldplane::testing::{play, steps};
@@ -19,7 +19,7 @@ use crate::told::by;
 
 /// The addresses of workers that get requests, as xDS has them.
 fn ready_over_xds(snapshot: &Snapshot) -> BTreeSet<String> {
-    let told = by(snapshot.resources());
+    let told = by(snapshot.resources(), Dials::Everything);
     let of_workers = |(type_url, name): &(TypeUrl, String)| {
         *type_url == TypeUrl::ClusterLoadAssignment && !is_hidden(snapshot, name)
     };
@@ -77,7 +77,10 @@ impl Plane {
             host: "h1".parse().unwrap(),
             id: id.parse().unwrap(),
         };
-        let port = PortRequest { name: PortName::new("http").unwrap(), number: None, address: None };
+        let port = PortRequest {
+            name: PortName::new("http").unwrap(),
+            listen: Listen::Port { number: None, address: None },
+        };
         self.obey(&Command::Register(Registering {
             worker: worker.clone(),
             ports: vec![port],

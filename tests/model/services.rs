@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use foldplane::command::{Registering, RejectionCode};
+use foldplane::command::{Listen, Registering, RejectionCode};
 use foldplane::events::event::{Policy, ServiceSpec};
 use foldplane::events::{Envelope, ServiceName};
 
@@ -51,10 +51,11 @@ pub(crate) fn as_declared(events: &[Envelope], wish: &Registering) -> Option<Reg
     let mut wish = wish.clone();
     for request in &mut wish.ports {
         let port = declared.iter().find(|port| port.name == request.name)?;
-        if port.number.is_some() && request.number.is_some() && port.number != request.number {
-            return None;
+        let Some(fixed) = port.number else { continue };
+        match &mut request.listen {
+            Listen::Port { number, .. } if number.is_none_or(|asked| asked == fixed) => *number = Some(fixed),
+            Listen::Port { .. } | Listen::Path(_) => return None,
         }
-        request.number = port.number.or(request.number);
     }
     Some(wish)
 }

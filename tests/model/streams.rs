@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldplane::events::Envelope;
-use foldplane::projection::resources::{NodeLabels, Resources, Scope, Shown, TypeUrl, Version};
+use foldplane::projection::resources::{Dials, NodeLabels, Resources, Scope, Shown, TypeUrl, Version};
 use foldplane::testing::{Answer, Client, Step, Turn, World, published, step, worker};
 use foldplane::xds::protocol::Variant;
 use proptest::collection::vec;
@@ -25,8 +25,8 @@ enum Act {
     Wait(u64),
 }
 
-/// So many clients, by turns of either variant.
-const CLIENTS: usize = 4;
+/// So many clients, by turns of either variant; the last two dial IP addresses only.
+const CLIENTS: usize = 6;
 
 fn act() -> impl Strategy<Value = Act> {
     let answer = select(&[Answer::Accept, Answer::Accept, Answer::Accept, Answer::Refuse, Answer::Later][..]);
@@ -42,6 +42,7 @@ fn act() -> impl Strategy<Value = Act> {
 struct Guest {
     id: String,
     cluster: &'static str,
+    dials: Dials,
     scope: Scope,
     shown: Shown,
     variant: Variant,
@@ -50,15 +51,17 @@ struct Guest {
 
 impl Guest {
     fn new(number: usize, variant: Variant, whole: &Arc<Resources>) -> Self {
-        let scope = Scope::Everything;
+        let scope = Scope::default();
         let shown = scope.show(whole);
         let client = Client::new(variant, shown.resources(), Duration::ZERO);
         let cluster = if number < CLIENTS / 2 { "edge" } else { "inner" };
-        Self { id: format!("n{number}"), cluster, scope, shown, variant, client }
+        let dials = if number < CLIENTS - 2 { Dials::Everything } else { Dials::IpOnly };
+        Self { id: format!("n{number}"), cluster, dials, scope, shown, variant, client }
     }
 
     fn look(&mut self, whole: &Arc<Resources>) -> Arc<Resources> {
-        let labels = NodeLabels { id: &self.id, cluster: self.cluster, metadata: &Value::Null };
+        let (id, dials) = (&self.id, self.dials);
+        let labels = NodeLabels { id, cluster: self.cluster, metadata: &Value::Null, dials };
         let scope = whole.views().scope(labels);
         self.shown = if scope == self.scope { scope.follow(&self.shown, whole) } else { scope.show(whole) };
         self.scope = scope;
@@ -66,7 +69,7 @@ impl Guest {
     }
 
     /// What it must hold in the end.
-    fn view(&self, log: &[Envelope], whole: &Resources) -> BTreeMap<(TypeUrl, String), Version> {
+    fn view(&self, log: &[Envelope], whole: &Arc<Resources>) -> BTreeMap<(TypeUrl, String), Version> {
         let like = |glob: &str, text: &str| is_like(glob.as_bytes(), text.as_bytes());
         let views = views(log);
         let mine: Vec<_> = views
@@ -77,7 +80,7 @@ impl Guest {
                 clusters.is_empty() || clusters.iter().any(|glob| like(glob.as_str(), self.cluster))
             })
             .collect();
-        let mut held = published(self.variant, whole);
+        let mut held = published(self.variant, &whole.dialled(self.dials));
         if !mine.is_empty() {
             held.retain(|(_, name), _| {
                 let service = name.split_once(':').map_or(name.as_str(), |(service, _)| service);

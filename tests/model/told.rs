@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use envoy_types::pb::envoy::config::cluster::v3 as pb;
 use envoy_types::pb::envoy::config::cluster::v3::cluster::LbPolicy as LbPolicyPb;
@@ -13,13 +14,15 @@ use envoy_types::pb::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
 use envoy_types::pb::envoy::config::endpoint::v3::{ClusterLoadAssignment, LbEndpoint};
 use envoy_types::pb::envoy::config::listener::v3::Listener;
 use envoy_types::pb::envoy::config::route::v3::RouteConfiguration;
-use foldplane::events::event::{LbPolicy, Locality, LocalityWeighting, Protocol, ServiceSpec};
+use foldplane::events::event::{
+    EndpointAddress, LbPolicy, Locality, LocalityWeighting, Protocol, ServiceSpec,
+};
 use foldplane::events::{Envelope, PortName, ResourceKind, ServiceName};
-use foldplane::projection::resources::{Resources, TypeUrl, builders};
+use foldplane::projection::resources::{Dials, Resources, TypeUrl, builders};
 use prost::Message;
 
 use crate::brought::applied;
-use crate::dull::{Health, Life, addresses, cluster, declared, lives, living, locality, spec};
+use crate::dull::{Health, Life, cluster, declared, lives, living, locality, number, spec};
 use crate::rules;
 
 /// What is told under every name of every type: of endpoints a line each, in the order in which they are sent; of clusters
@@ -29,13 +32,13 @@ pub(crate) type Told = BTreeMap<(TypeUrl, String), Vec<String>>;
 struct Entry {
     priority: u32,
     locality: Locality,
-    address: SocketAddr,
+    address: EndpointAddress,
     health: Health,
     weight: Option<u32>,
 }
 
-/// What clients must be told after these events.
-pub(crate) fn by_the_model(events: &[Envelope]) -> Told {
+/// What clients that dial so must be told after these events.
+pub(crate) fn by_the_model(events: &[Envelope], dials: Dials) -> Told {
     let lives = lives(events);
     let mut clusters: BTreeMap<String, (ServiceName, BTreeSet<PortName>, Vec<Entry>)> = BTreeMap::new();
     let own = |service: &ServiceName, port: &PortName| cluster(spec(events, service), &lives, service, port);
@@ -50,12 +53,14 @@ pub(crate) fn by_the_model(events: &[Envelope]) -> Told {
         let (registration, service) = (life.registration, &life.key.service);
         let policy = spec(events, service).map(|spec| spec.cluster).unwrap_or_default();
         let hooks = rules::hooks(events, service);
-        for (endpoint, address) in registration.endpoints.iter().zip(addresses(registration)) {
+        for endpoint in &registration.endpoints {
             let health = rules::health(&hooks, life, endpoint, life.health(&policy));
-            let entry = health.filter(|_| rules::includes(&hooks, life)).map(|health| Entry {
+            let can_dial = dials == Dials::Everything || number(&endpoint.address).is_some();
+            let is_told = can_dial && rules::includes(&hooks, life);
+            let entry = health.filter(|_| is_told).map(|health| Entry {
                 priority: registration.priority,
                 locality: stands(events, life),
-                address,
+                address: endpoint.address.clone(),
                 health,
                 weight: life.weight().map(NonZeroU32::get),
             });
@@ -185,7 +190,7 @@ fn attributes_of(cluster: &pb::Cluster) -> String {
 }
 
 fn lines(mut entries: Vec<Entry>) -> Vec<String> {
-    entries.sort_by_key(|entry| (entry.priority, entry.locality.clone(), entry.address));
+    entries.sort_by_key(|entry| (entry.priority, entry.locality.clone(), entry.address.clone()));
     let mut priorities: Vec<u32> = entries.iter().map(|entry| entry.priority).collect();
     priorities.dedup();
     let line = |entry: &Entry| {
@@ -205,9 +210,10 @@ fn lines(mut entries: Vec<Entry>) -> Vec<String> {
     entries.iter().map(line).collect()
 }
 
-/// What clients are told by these resources.
+/// What clients that dial so are told by these resources.
 #[track_caller]
-pub(crate) fn by(resources: &Resources) -> Told {
+pub(crate) fn by(resources: &Arc<Resources>, dials: Dials) -> Told {
+    let resources = resources.dialled(dials);
     let mut told = Told::new();
     for type_url in ResourceKind::ALL.map(TypeUrl::from) {
         for resource in resources.of(type_url).iter() {
@@ -238,9 +244,10 @@ fn lines_of(assignment: &ClusterLoadAssignment) -> Vec<String> {
 
 fn place(endpoint: &LbEndpoint) -> String {
     let Some(HostIdentifier::Endpoint(endpoint)) = &endpoint.host_identifier else { panic!("no endpoint") };
-    let Some(Address::SocketAddress(socket)) = endpoint.address.as_ref().and_then(|a| a.address.as_ref())
-    else {
-        panic!("no socket address")
+    let socket = match endpoint.address.as_ref().and_then(|a| a.address.as_ref()) {
+        Some(Address::SocketAddress(socket)) => socket,
+        Some(Address::Pipe(pipe)) => return format!("unix:{}", pipe.path),
+        _ => panic!("no address that Envoy can dial"),
     };
     let Some(PortSpecifier::PortValue(port)) = socket.port_specifier else { panic!("no port") };
     let address: IpAddr = socket.address.parse().expect("an IP address");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use foldplane::api::views;
 use foldplane::projection::Snapshot;
-use foldplane::projection::resources::TypeUrl;
+use foldplane::projection::resources::{Dials, TypeUrl};
 use foldplane::testing::{play, steps};
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn sent(snapshot: &Snapshot) -> BTreeSet<String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         format!("{cluster} {} {}", words[2], words[3])
     };
-    let told = by(snapshot.resources());
+    let told = by(snapshot.resources(), Dials::Everything);
     let of_workers = told.iter().filter(|((type_url, name), _)| {
         *type_url == TypeUrl::ClusterLoadAssignment && !is_hidden(snapshot, name)
     });

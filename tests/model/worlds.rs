@@ -6,10 +6,11 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use expect_test::expect_file;
 use foldplane::events::Envelope;
-use foldplane::projection::resources::{Change, Resources, TypeUrl};
+use foldplane::projection::resources::{Change, Dials, Resources, TypeUrl};
 use foldplane::projection::{Outcome, Snapshot};
 use foldplane::testing::{corpus, replay};
 
@@ -37,7 +38,7 @@ fn outcome(log: &[Envelope]) -> String {
             _ => changes(snapshot.resources(), next.resources()),
         };
         writeln!(text, "{} {}:{news}", envelope.offset, envelope.event.name()).unwrap();
-        if by(next.resources()) != by(snapshot.resources()) {
+        if by(next.resources(), Dials::Everything) != by(snapshot.resources(), Dials::Everything) {
             text.push_str(&endpoints(next.resources()));
         }
         snapshot = next;
@@ -58,19 +59,22 @@ fn changes(earlier: &Resources, later: &Resources) -> String {
     if text.is_empty() { " nothing that clients see".to_owned() } else { text }
 }
 
-fn versions(resources: &Resources) -> String {
+fn versions(resources: &Arc<Resources>) -> String {
     let mut text = String::new();
     for type_url in TypeUrl::ALL {
         let set = resources.of(type_url);
         writeln!(text, "{type_url} {}", set.version()).unwrap();
         set.iter().for_each(|r| writeln!(text, "  {} {}", r.name, r.version).unwrap());
+        let by_ip = resources.dialled(Dials::IpOnly);
+        let others = by_ip.of(type_url).iter().filter(|r| set.get(r.name.as_str()) != Some(*r));
+        others.for_each(|r| writeln!(text, "  {} {} as gRPC has it", r.name, r.version).unwrap());
     }
     text
 }
 
-fn endpoints(resources: &Resources) -> String {
+fn endpoints(resources: &Arc<Resources>) -> String {
     let mut text = String::new();
-    let told = by(resources);
+    let (told, told_by_ip) = (by(resources, Dials::Everything), by(resources, Dials::IpOnly));
     for ((type_url, name), endpoints) in &told {
         if *type_url != TypeUrl::ClusterLoadAssignment {
             continue;
@@ -80,6 +84,11 @@ fn endpoints(resources: &Resources) -> String {
         let led = if of(TypeUrl::Listener).is_some() { "" } else { " (not for gRPC)" };
         writeln!(text, "    {}", format!("{name}{led} {attributes}").trim_end()).unwrap();
         endpoints.iter().for_each(|line| writeln!(text, "      {line}").unwrap());
+        let by_ip = &told_by_ip[&(*type_url, name.clone())];
+        if by_ip != endpoints {
+            writeln!(text, "    {name} as gRPC has it").unwrap();
+            by_ip.iter().for_each(|line| writeln!(text, "      {line}").unwrap());
+        }
     }
     text
 }

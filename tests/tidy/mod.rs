@@ -5,6 +5,7 @@ pub(crate) mod graph;
 pub(crate) mod imports;
 pub(crate) mod layout;
 pub(crate) mod map;
+pub(crate) mod planted;
 pub(crate) mod purity;
 pub(crate) mod rooms;
 pub(crate) mod shown;

@@ -14,7 +14,7 @@ use envoy_types::pb::envoy::config::route::v3::RouteConfiguration;
 use envoy_types::pb::google::protobuf::Any;
 use foldplane::events::view::{NodeSelector, NodeView};
 use foldplane::events::{Glob, ViewName};
-use foldplane::projection::resources::{NodeLabels, NodeViews, Resource, Resources, TypeUrl, Version};
+use foldplane::projection::resources::{Dials, NodeLabels, NodeViews, Resource, Resources, TypeUrl, Version};
 use prost::Message;
 
 /// What the server has, and what every version that it ever had stands for.
@@ -65,7 +65,8 @@ impl World {
 
     /// What the client sees.
     pub(crate) fn shown(&self) -> Arc<Resources> {
-        let labels = NodeLabels { id: "", cluster: "", metadata: &serde_json::Value::Null };
+        let labels =
+            NodeLabels { id: "", cluster: "", metadata: &serde_json::Value::Null, dials: Dials::Everything };
         Arc::clone(self.resources.views().scope(labels).show(&self.resources).resources())
     }
 

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use crate::proto;
 
@@ -19,7 +20,14 @@ pub(super) struct Assignment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AssignedPort {
     pub(super) name: String,
-    pub(super) address: SocketAddr,
+    pub(super) place: Place,
+}
+
+/// Where a socket listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Ip(SocketAddr),
+    Path(PathBuf),
 }
 
 /// An answer that no control plane of ours gives.
@@ -31,19 +39,39 @@ pub(super) struct UnusablePort {
     number: Option<u32>,
 }
 
+impl Place {
+    /// What the child is told of it: the number of a port, or the path.
+    pub(super) fn told(&self) -> String {
+        match self {
+            Self::Ip(address) => address.port().to_string(),
+            Self::Path(path) => path.display().to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    /// `127.0.0.1:20001`, `unix:/run/web.sock`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(address) => address.fmt(f),
+            Self::Path(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
 impl Assignment {
     pub(super) fn new(worker: &proto::WorkerRef, ports: &[proto::Port]) -> Result<Self, UnusablePort> {
         let ports = ports.iter().map(AssignedPort::new).collect::<Result<_, _>>()?;
         Ok(Self { worker: worker.clone(), ports })
     }
 
-    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
-        self.ports.iter().map(|port| port.address).collect()
+    pub(super) fn places(&self) -> Vec<Place> {
+        self.ports.iter().map(|port| port.place.clone()).collect()
     }
 
     /// Where the worker serves first of all.
-    pub(super) fn first(&self) -> Option<SocketAddr> {
-        self.ports.first().map(|port| port.address)
+    pub(super) fn first(&self) -> Option<&Place> {
+        self.ports.first().map(|port| &port.place)
     }
 
     /// What the child finds in its environment.
@@ -53,12 +81,11 @@ impl Assignment {
             ("FOLDPLANE_WORKER".to_owned(), plan.id.clone().into()),
             ("FOLDPLANE_GENERATION".to_owned(), self.worker.generation.to_string().into()),
         ];
-        if let Some(first) = self.first() {
+        if let Some(Place::Ip(first)) = self.first() {
             variables.push(("HOST".to_owned(), first.ip().to_string().into()));
-            variables.push(("PORT".to_owned(), first.port().to_string().into()));
         }
-        let number = |port: &AssignedPort| port.address.port().to_string().into();
-        variables.extend(self.ports.iter().map(|port| (variable(&port.name), number(port))));
+        variables.extend(self.first().map(|first| ("PORT".to_owned(), first.told().into())));
+        variables.extend(self.ports.iter().map(|port| (variable(&port.name), port.place.told().into())));
         variables
     }
 
@@ -67,13 +94,11 @@ impl Assignment {
     pub(super) fn command(&self, plan: &Plan) -> Vec<OsString> {
         let mut fills =
             vec![("{service}".to_owned(), plan.service.clone()), ("{worker}".to_owned(), plan.id.clone())];
-        if let Some(first) = self.first() {
-            fills.push(("{port}".to_owned(), first.port().to_string()));
+        fills.extend(self.first().map(|first| ("{port}".to_owned(), first.told())));
+        if let Some(Place::Ip(first)) = self.first() {
             fills.push(("{host}".to_owned(), first.ip().to_string()));
         }
-        let named =
-            |port: &AssignedPort| (format!("{{port:{}}}", port.name), port.address.port().to_string());
-        fills.extend(self.ports.iter().map(named));
+        fills.extend(self.ports.iter().map(|port| (format!("{{port:{}}}", port.name), port.place.told())));
         let fill = |argument: &OsString| match argument.to_str() {
             None => argument.clone(),
             Some(text) => fills
@@ -87,17 +112,15 @@ impl Assignment {
 
 impl AssignedPort {
     fn new(port: &proto::Port) -> Result<Self, UnusablePort> {
+        let name = port.name.clone();
+        if !port.path.is_empty() {
+            return Ok(Self { name, place: Place::Path(PathBuf::from(&port.path)) });
+        }
         let ip = port.address.parse::<IpAddr>().ok();
         let number = port.number.and_then(|number| u16::try_from(number).ok());
         match (ip, number) {
-            (Some(ip), Some(number)) => {
-                Ok(Self { name: port.name.clone(), address: SocketAddr::new(ip, number) })
-            }
-            _ => Err(UnusablePort {
-                name: port.name.clone(),
-                address: port.address.clone(),
-                number: port.number,
-            }),
+            (Some(ip), Some(number)) => Ok(Self { name, place: Place::Ip(SocketAddr::new(ip, number)) }),
+            _ => Err(UnusablePort { name, address: port.address.clone(), number: port.number }),
         }
     }
 }
@@ -108,7 +131,7 @@ impl fmt::Display for Assignment {
         let proto::WorkerRef { service, host, id, generation } = &self.worker;
         write!(f, "{service}/{id}@{host} as generation @{generation}")?;
         let ports: Vec<String> =
-            self.ports.iter().map(|port| format!("{} {}", port.name, port.address)).collect();
+            self.ports.iter().map(|port| format!("{} {}", port.name, port.place)).collect();
         if ports.is_empty() { Ok(()) } else { write!(f, " ({})", ports.join(", ")) }
     }
 }
@@ -128,6 +151,7 @@ mod tests {
             name: name.to_owned(),
             number: Some(number),
             address: "::1".to_owned(),
+            path: String::new(),
         };
         let worker = proto::WorkerRef { generation: 42, ..Default::default() };
         Assignment::new(&worker, &[port("http", 20_001), port("admin-ui", 20_002)]).unwrap()
@@ -159,8 +183,32 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_is_told_by_its_path_and_has_no_host() {
+        let port = |name: &str, path: &str| proto::Port {
+            name: name.to_owned(),
+            path: path.to_owned(),
+            ..proto::Port::default()
+        };
+        let assigned =
+            Assignment::new(&proto::WorkerRef::default(), &[port("http", "/run/a"), port("adm", "/run/b")]);
+        let assigned = assigned.unwrap();
+        let plan = Plan::of(&["server", "unix:{port}", "{port:adm}", "{host}"]);
+        assert_eq!(assigned.command(&plan), ["server", "unix:/run/a", "/run/b", "{host}"]);
+        let variables = assigned.environment(&plan);
+        let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        assert_eq!(value("PORT_HTTP"), Some(&"/run/a".into()));
+        assert_eq!(value("PORT"), Some(&"/run/a".into()));
+        assert_eq!(value("HOST"), None);
+    }
+
+    #[test]
     fn an_answer_without_a_usable_port_is_refused() {
-        let port = proto::Port { name: "http".to_owned(), number: Some(70_000), address: "::1".to_owned() };
+        let port = proto::Port {
+            name: "http".to_owned(),
+            number: Some(70_000),
+            address: "::1".to_owned(),
+            path: String::new(),
+        };
         let refusal = Assignment::new(&proto::WorkerRef::default(), &[port]).unwrap_err().to_string();
         assert!(refusal.contains("70000"), "{refusal}");
     }

@@ -3,6 +3,8 @@
 #[cfg(target_os = "linux")]
 use std::collections::BTreeSet;
 
+use super::assignment::Place;
+
 /// How many processes one look takes in: a worker with more is seen in part rather than slowed down.
 #[cfg(target_os = "linux")]
 const PROCESSES_MAX: usize = 256;
@@ -53,7 +55,7 @@ pub(super) fn group_runs(leader: i32) -> bool {
     return leader > 0;
 }
 
-/// Whose the sockets are that listen on a port.
+/// Whose the sockets are that listen somewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Listener {
     /// The child's or its group's.
@@ -65,10 +67,15 @@ pub(super) enum Listener {
     Hidden,
 }
 
-/// Whose the sockets are that listen on this port.
+/// Whose the sockets are that listen there.
 #[cfg(target_os = "linux")]
-pub(super) fn listener(child: u32, port: u16) -> Listener {
-    let Some(listening) = listening_inodes(port).filter(|_| shares_network(child)) else {
+pub(super) fn listener(child: u32, place: &Place) -> Listener {
+    let listening = match place {
+        Place::Ip(address) => listening_inodes(address.port()).filter(|_| shares_network(child)),
+        // The list has the text with which a path was bound, which may be another for the same file.
+        Place::Path(path) => listening_at(path).filter(|inodes| !inodes.is_empty()),
+    };
+    let Some(listening) = listening else {
         return Listener::Hidden;
     };
     let leader = i32::try_from(child).unwrap_or_default();
@@ -103,6 +110,16 @@ fn listening_inodes(port: u16) -> Option<BTreeSet<u64>> {
     Some(listening.map(|entry| entry.inode).collect())
 }
 
+#[cfg(target_os = "linux")]
+fn listening_at(path: &std::path::Path) -> Option<BTreeSet<u64>> {
+    use procfs::net::{UnixState, unix};
+    // Accepted connections bear the path of their listener, and are connected.
+    let is_there = |entry: &procfs::net::UnixNetEntry| {
+        entry.state == UnixState::UNCONNECTED && entry.path.as_deref() == Some(path)
+    };
+    Some(unix().ok()?.into_iter().filter(is_there).map(|entry| entry.inode).collect())
+}
+
 /// Whether the child sees the network that this process sees. One that has ended is not taken for one elsewhere.
 #[cfg(target_os = "linux")]
 fn shares_network(child: u32) -> bool {
@@ -116,7 +133,7 @@ fn shares_network(child: u32) -> bool {
 
 /// Other systems do not tell.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn listener(_child: u32, _port: u16) -> Listener {
+pub(super) fn listener(_child: u32, _place: &Place) -> Listener {
     Listener::Hidden
 }
 
@@ -129,7 +146,7 @@ mod tests {
     #[test]
     fn a_listener_belongs_to_the_process_that_holds_it() {
         let listening = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listening.local_addr().unwrap().port();
+        let port = &Place::Ip(listening.local_addr().unwrap());
         assert_eq!(listener(std::process::id(), port), Listener::Own);
         let mut stranger = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         assert_eq!(listener(stranger.id(), port), Listener::Other);
@@ -139,6 +156,21 @@ mod tests {
         assert_eq!(listener(stranger.id(), port), Listener::Other, "gone");
         drop(listening);
         assert_eq!(listener(std::process::id(), port), Listener::Other);
+    }
+
+    #[test]
+    fn a_socket_with_a_path_belongs_to_the_process_that_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("web.sock");
+        let _listening = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let place = &Place::Path(path);
+        assert_eq!(listener(std::process::id(), place), Listener::Own);
+        let mut stranger = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert_eq!(listener(stranger.id(), place), Listener::Other);
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+        let unknown = &Place::Path(folder.path().join("other.sock"));
+        assert_eq!(listener(std::process::id(), unknown), Listener::Hidden);
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod tiding;
 pub use child::Launcher;
 pub use launch::launch;
 pub use monitor::{MemoryMax, Thresholds};
-pub use plan::{Lends, Plan, PlannedPort, ReadyBy, Restart};
+pub use plan::{Lends, Plan, PlannedPlace, PlannedPort, ReadyBy, Restart};
 pub use shell::{RunError, Say, run};
 
 #[cfg(test)]

@@ -69,8 +69,19 @@ pub struct Lends {
 pub struct PlannedPort {
     /// What it is called.
     pub name: String,
-    /// Which number; absent is any that is free.
-    pub number: Option<u16>,
+    /// Where the child is to listen.
+    pub place: PlannedPlace,
+}
+
+/// Where a child is to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlannedPlace {
+    /// On any port that is free.
+    AnyPort,
+    /// On this port.
+    Port(u16),
+    /// On the Unix domain socket at this absolute path.
+    Path(String),
 }
 
 impl PlannedPort {
@@ -111,10 +122,14 @@ impl Plan {
     /// is asked for before there is a child.
     pub(super) fn register(&self, process: Option<proto::Process>) -> proto::Register {
         let address = self.address.map(|ip| ip.to_string()).unwrap_or_default();
-        let port = |port: &PlannedPort| proto::Port {
-            name: port.name.clone(),
-            number: port.number.map(u32::from),
-            address: address.clone(),
+        let port = |port: &PlannedPort| {
+            let (address, name) = (address.clone(), port.name.clone());
+            let any = proto::Port { name, address, ..proto::Port::default() };
+            match &port.place {
+                PlannedPlace::AnyPort => any,
+                PlannedPlace::Port(number) => proto::Port { number: Some((*number).into()), ..any },
+                PlannedPlace::Path(path) => proto::Port { path: path.clone(), address: String::new(), ..any },
+            }
         };
         proto::Register {
             service: self.service.clone(),
@@ -146,7 +161,7 @@ impl Plan {
 
     /// Whether this port was asked for by its number, so that no other will do.
     pub(super) fn insists_on(&self, number: u16) -> bool {
-        self.ports.iter().any(|port| port.number == Some(number))
+        self.ports.iter().any(|port| port.place == PlannedPlace::Port(number))
     }
 }
 
@@ -159,7 +174,7 @@ impl Plan {
             id: "a".to_owned(),
             host: "h".to_owned(),
             lends: None,
-            ports: vec![PlannedPort { name: "http".to_owned(), number: None }],
+            ports: vec![PlannedPort { name: "http".to_owned(), place: PlannedPlace::AnyPort }],
             address: None,
             weight: None,
             metadata: BTreeMap::new(),

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::agent::client::{Client, Config, InvalidServer};
 
-use super::assignment::Assignment;
+use super::assignment::{Assignment, Place};
 use super::child::Family;
 use super::machine::{Effect, Input, Machine, Timer};
 use super::notify::Mailbox;
@@ -124,8 +124,12 @@ impl Shell {
             Effect::ReportBusy(port) => self.client.report_busy_port(&self.plan.host, port).await,
             Effect::Judge(ticket, source, opinion) => self.client.judge(ticket, &source, opinion).await,
             Effect::TestPorts(assignment) => {
-                let taken = ports::first_taken(&assignment.addresses());
-                self.inputs.push_back(taken.map_or(Input::PortsFree, Input::PortTaken));
+                let taken = ports::first_taken(&assignment.places()).await;
+                self.inputs.push_back(match taken {
+                    None => Input::PortsFree,
+                    Some(Place::Ip(address)) => Input::PortTaken(address.port()),
+                    Some(Place::Path(path)) => Input::SocketTaken(path),
+                });
             }
             Effect::Spawn(assignment) => self.spawn(&assignment),
             Effect::Watch(assignment) => self.watch = self.watch(&assignment),
@@ -152,10 +156,10 @@ impl Shell {
     fn watch(&self, assignment: &Assignment) -> Option<Watch> {
         let child = self.family.child()?;
         match (&self.plan.ready, assignment.first()) {
-            (ReadyBy::Answering(path), Some(address)) => {
-                Some(Box::pin(ports::answering(child, address, path.clone())))
+            (ReadyBy::Answering(path), Some(place)) => {
+                Some(Box::pin(ports::answering(child, place.clone(), path.clone())))
             }
-            (ReadyBy::Listening, _) => Some(Box::pin(ports::listening(child, assignment.addresses()))),
+            (ReadyBy::Listening, _) => Some(Box::pin(ports::listening(child, assignment.places()))),
             (ReadyBy::Now | ReadyBy::Telling | ReadyBy::Answering(_), _) => None,
         }
     }

@@ -38,6 +38,7 @@ Examples:
   foldplane run --service web --port http -- ./server
   foldplane run --service web --port http -- python3 -m http.server {port}
   foldplane run --service api --port grpc=9090 --port admin --restart on-failure -- ./api --admin={port:admin}
+  foldplane run --service web --port http=/run/web.sock -- gunicorn --bind unix:{port} web:app
   foldplane run --service web --port http --memory-max 80% --requests-max 200 --restart always -- ./server
   foldplane run --service web --port http --interface eth0 --port-range 21000-21999 --zone eu-1a -- ./server
   foldplane run --service jobs --ready notify --watchdog 10 -- ./consumer
@@ -54,8 +55,9 @@ pub(super) struct Run {
     /// The host whose ports it takes [default: this machine's name]
     #[arg(long, value_name = "NAME", env = "FOLDPLANE_HOST")]
     host: Option<HostName>,
-    /// A port that it needs; the first is the service's own. With a number, that one and no other
-    #[arg(long, short, value_name = "NAME[=NUMBER]", value_parser = port)]
+    /// A port that it needs; the first is the service's own. With a number, that one and no other; with an absolute path,
+    /// the Unix domain socket there, of which Envoys are told and gRPC clients are not
+    #[arg(long, short, value_name = "NAME[=NUMBER|=PATH]", value_parser = port)]
     port: Vec<PlannedPort>,
     #[command(flatten)]
     lending: Lending,

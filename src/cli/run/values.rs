@@ -4,25 +4,32 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use crate::agent::{MemoryMax, PlannedPort, ReadyBy};
+use crate::agent::{MemoryMax, PlannedPlace, PlannedPort, ReadyBy};
 use crate::command::ip_literal;
-use crate::events::PortName;
 use crate::events::id::NAME_BYTES_MAX;
+use crate::events::{PortName, SocketPath};
 
 /// The longest time that an option takes: a day is beyond any sensible wait, and below any overflow.
 const SECONDS_MAX: f64 = 86_400.0;
 
 pub(super) fn port(text: &str) -> Result<PlannedPort, String> {
-    let (name, number) = match text.split_once('=') {
-        None => (text, None),
+    let (name, place) = match text.split_once('=') {
+        None => (text, PlannedPlace::AnyPort),
+        Some((name, path)) if path.starts_with('/') => {
+            let path = SocketPath::new(path).map_err(|invalid| invalid.to_string())?;
+            (name, PlannedPlace::Path(path.to_string()))
+        }
         Some((name, number)) => {
-            let number: NonZeroU16 =
-                number.parse().map_err(|_| format!("{number:?} is no port number from 1 to 65535"))?;
-            (name, Some(number.get()))
+            let number: NonZeroU16 = number.parse().map_err(|_| {
+                format!(
+                    "{number:?} is neither a port number from 1 to 65535 nor the absolute path of a socket"
+                )
+            })?;
+            (name, PlannedPlace::Port(number.get()))
         }
     };
     let name = PortName::new(name).map_err(|invalid| invalid.to_string())?;
-    Ok(PlannedPort { name: name.to_string(), number })
+    Ok(PlannedPort { name: name.to_string(), place })
 }
 
 pub(super) fn ready(text: &str) -> Result<ReadyBy, String> {

@@ -13,7 +13,7 @@ use expect_test::Expect;
 
 use super::Batch;
 use crate::api::views;
-use crate::command::{Command, PortRequest, Registering, Rejection};
+use crate::command::{Command, Listen, PortRequest, Registering, Rejection};
 use crate::events::event::{
     DisconnectCause, ExitStatus, HealthSource, HostReport, Lease, Locality, PortRange, Readiness,
     RemovalCause, Verdict,
@@ -88,8 +88,7 @@ fn registering(name: &str, ports: &[&str]) -> Registering {
         let (name, number) = text.split_once('=').unwrap_or((text, ""));
         PortRequest {
             name: PortName::new(name).unwrap(),
-            number: number.parse::<NonZeroU16>().ok(),
-            address: None,
+            listen: Listen::Port { number: number.parse::<NonZeroU16>().ok(), address: None },
         }
     };
     Registering {

@@ -31,6 +31,9 @@ const OUR_WORDS: [&str; 15] = [
 /// Fields whose keys are data.
 const LABELS: &str = "metadata";
 
+/// The path of a socket, which stays one.
+const SOCKET: &str = "Unix";
+
 /// What an operator applied: its bytes are left out, whoever wrote them.
 const RESOURCE: &str = "ResourceApplied";
 
@@ -96,6 +99,9 @@ impl Scrubber {
         if field == "names" {
             let parts: Vec<String> = text.split(':').map(|part| self.text("service", part)).collect();
             return parts.join(":");
+        }
+        if field == SOCKET {
+            return format!("/{}", self.text(field, text));
         }
         self.text(field, text)
     }

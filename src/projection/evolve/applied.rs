@@ -6,13 +6,14 @@ use std::sync::Arc;
 use super::{Anomaly, collections};
 use crate::events::{MessageBytes, ResourceKey, ResourceKind};
 use crate::projection::render::{published, rendered};
-use crate::projection::state::{Applied, Restored, State};
+use crate::projection::state::{Applied, Changes, Restored, State};
 
 /// Takes in a resource.
 pub(super) fn apply(state: &mut State, key: &ResourceKey, message: &MessageBytes) {
-    let before = published(state, key);
-    let same = before.filter(|before| before.message == message.as_slice());
-    let changed = same.map_or(state.offset, |same| same.changed);
+    let changed = Changes::at(state.offset).map(|dials, now| {
+        let before = published(state, key, dials);
+        before.filter(|before| before.message == message.as_slice()).map_or(now, |same| same.changed)
+    });
     state.changed.advance(key.kind.into(), changed);
     state.restored.remove(key);
     let earlier = state.applied.insert(key.clone(), Arc::new(Applied { message: message.clone(), changed }));
@@ -24,11 +25,13 @@ pub(super) fn apply(state: &mut State, key: &ResourceKey, message: &MessageBytes
 /// Takes a resource away; what workers make under its name is served again.
 pub(super) fn delete(state: &mut State, key: &ResourceKey) -> Result<(), Anomaly> {
     let applied = state.applied.remove(key).ok_or(Anomaly::NotApplied)?;
-    let after = rendered(state, key);
-    let same = after.as_ref().is_some_and(|after| after.message == applied.message.as_slice());
-    let changed = if same { applied.changed } else { state.offset };
+    let changed = Changes::at(state.offset).map(|dials, now| {
+        let after = rendered(state, key, dials);
+        let same = after.is_some_and(|after| after.message == applied.message.as_slice());
+        if same { applied.changed.of(dials) } else { now }
+    });
     state.changed.advance(key.kind.into(), changed);
-    if after.is_some() {
+    if state.workers_make(key) {
         state.restored.insert(key.clone(), Restored { at: state.offset, changed });
     }
     uncover_collections(state, key);

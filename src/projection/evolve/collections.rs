@@ -7,7 +7,7 @@ use crate::events::event::{ClusterPolicy, Delivery, Locality, LocalityWeighting}
 use crate::events::{Offset, ResourceKey, ResourceKind};
 use crate::projection::ClusterName;
 use crate::projection::resources::TypeUrl;
-use crate::projection::state::{Cluster, Published, State};
+use crate::projection::state::{Changes, Cluster, Published, State};
 
 /// How many endpoints may leave a collection before it begins anew: they are told to everybody who comes.
 const DEPARTED_MAX: u32 = 4096;
@@ -54,7 +54,7 @@ pub(super) fn begin_all(state: &mut State) {
         if let Some(cluster) = state.clusters.get_mut(name.as_str()) {
             begin(Arc::make_mut(cluster), offset);
             if !state.applied.contains_key(&assignment_of(name.as_str())) {
-                state.changed.advance(TypeUrl::LbEndpoint, offset);
+                state.changed.advance(TypeUrl::LbEndpoint, Changes::at(offset));
             }
         }
     }
@@ -65,7 +65,7 @@ pub(super) fn uncover(state: &mut State, name: &str) {
     let offset = state.offset;
     if let Some(cluster) = state.clusters.get_mut(name).filter(|cluster| cluster.collection.is_some()) {
         begin(Arc::make_mut(cluster), offset);
-        state.changed.advance(TypeUrl::LbEndpoint, offset);
+        state.changed.advance(TypeUrl::LbEndpoint, Changes::at(offset));
     }
 }
 

@@ -125,8 +125,9 @@ pub(super) fn change_policy(state: &mut State, service: Option<&ServiceName>, po
 }
 
 fn port_key(key: &WorkerKey, endpoint: &Endpoint) -> Option<PortKey> {
-    match endpoint.address {
+    match &endpoint.address {
         EndpointAddress::Ip(address) => Some(PortKey { host: key.host.clone(), number: address.port() }),
+        EndpointAddress::Unix(_) => None,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::projection::ClusterName;
 use crate::projection::hooks::decide;
 use crate::projection::render::WAYS;
 use crate::projection::resources::TypeUrl;
-use crate::projection::state::{Cluster, HookFailed, Member, Published, State, Worker};
+use crate::projection::state::{Changes, Cluster, HookFailed, Member, Published, State, Worker};
 
 /// Brings the worker's endpoints up to date where they belong, and takes them from where they did.
 pub(super) fn publish(state: &mut State, key: &WorkerKey, worker: &mut Worker) {
@@ -118,7 +118,7 @@ fn found(state: &mut State, name: &ClusterName, service: &ServiceName, port: &Po
         policy,
         changed: offset,
         routed: is_routed(protocol).then_some(offset),
-        endpoints_changed: offset,
+        endpoints_changed: Changes::at(offset),
         collection: is_collected(&policy).then_some(offset),
         departed: 0,
         groups_changed: offset,
@@ -170,12 +170,12 @@ fn attach(state: &mut State, name: &ClusterName, address: &EndpointAddress, mut 
     let joined = if is_new && *of_port == 1 { Joined::AsFirstOfItsPort } else { Joined::AsOneMore };
     cluster.members.insert(address.clone(), member);
     if is_news {
-        cluster.endpoints_changed = offset;
+        cluster.endpoints_changed.touch(address, offset);
         if cluster.collection.is_some() {
             collections::note(cluster, grouped.as_ref(), was.as_ref(), offset);
             tell_of_collections(state, name);
         }
-        tell(state, ResourceKind::ClusterLoadAssignment, name);
+        tell_of_endpoint(state, name, address);
     }
     joined
 }
@@ -190,12 +190,12 @@ fn detach(state: &mut State, name: &ClusterName, address: &EndpointAddress) {
     }
     cluster.ports.retain(|_, count| *count > 0);
     if left.published.is_some() {
-        cluster.endpoints_changed = offset;
+        cluster.endpoints_changed.touch(address, offset);
         if cluster.collection.is_some() {
             collections::note(cluster, grouped.as_ref(), left.published.as_ref(), offset);
             tell_of_collections(state, name);
         }
-        tell(state, ResourceKind::ClusterLoadAssignment, name);
+        tell_of_endpoint(state, name, address);
     }
 }
 
@@ -269,14 +269,23 @@ fn tell_all(state: &mut State, name: &ClusterName, cluster: &Cluster) {
 /// Something that is made of workers changed, of which clients are told unless an operator's own resource hides it.
 fn tell(state: &mut State, kind: ResourceKind, name: &ClusterName) {
     if !state.applied.contains_key(&key(kind, name)) {
-        state.changed.advance(kind.into(), state.offset);
+        state.changed.advance(kind.into(), Changes::at(state.offset));
+    }
+}
+
+/// The same of an endpoint, which not every client can dial.
+fn tell_of_endpoint(state: &mut State, name: &ClusterName, address: &EndpointAddress) {
+    if !state.applied.contains_key(&key(ResourceKind::ClusterLoadAssignment, name)) {
+        let mut changes = Changes::default();
+        changes.touch(address, state.offset);
+        state.changed.advance(TypeUrl::ClusterLoadAssignment, changes);
     }
 }
 
 /// As [`tell`], of the endpoints one by one: an assignment that an operator applied hides them too.
 fn tell_of_collections(state: &mut State, name: &ClusterName) {
     if !state.applied.contains_key(&key(ResourceKind::ClusterLoadAssignment, name)) {
-        state.changed.advance(TypeUrl::LbEndpoint, state.offset);
+        state.changed.advance(TypeUrl::LbEndpoint, Changes::at(state.offset));
     }
 }
 

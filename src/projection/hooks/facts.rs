@@ -1,7 +1,6 @@
 //! What a hook may look at: facts in the state, and nothing else.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use serde::Serialize;
 
@@ -35,9 +34,9 @@ pub struct EndpointFacts<'a> {
 pub struct Place<'a> {
     /// What the worker calls the port.
     pub port: &'a str,
-    /// `host:port`, with brackets around IPv6.
+    /// `host:port`, with brackets around IPv6, or `unix:/path`.
     pub address: String,
-    /// The port's number.
+    /// The port's number; 0 for a socket with a path.
     pub number: u16,
 }
 
@@ -76,8 +75,10 @@ impl<'a> EndpointFacts<'a> {
         locality: &'a Locality,
         endpoint: &'a Endpoint,
     ) -> Self {
-        let EndpointAddress::Ip(address) = &endpoint.address;
-        let number = SocketAddr::port(address);
+        let number = match &endpoint.address {
+            EndpointAddress::Ip(address) => address.port(),
+            EndpointAddress::Unix(_) => 0,
+        };
         Self {
             service: key.service.as_str(),
             id: key.id.as_str(),

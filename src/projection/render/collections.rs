@@ -7,7 +7,7 @@ use super::{Cluster, ClusterName, endpoints};
 use crate::events::Offset;
 use crate::events::event::{EndpointAddress, Locality};
 use crate::projection::resources::builders::{COLLECTIONS, collection};
-use crate::projection::resources::{ContentDigest, Resource, ResourceName, ResourcesBuilder, TypeUrl};
+use crate::projection::resources::{ContentDigest, Dials, Resource, ResourceName, ResourcesBuilder, TypeUrl};
 use crate::projection::state::{Member, Published};
 
 /// The largest weight of an endpoint: a client adds up those of a locality, and refuses a sum beyond 32 bits.
@@ -73,9 +73,14 @@ fn put(resources: &mut ResourcesBuilder, name: &ClusterName, entry: Entry<'_>) {
 
 /// The name of an endpoint that is published in a collection.
 fn entry_name(name: &ClusterName, (began, address, member): Entry<'_>) -> Option<String> {
-    let EndpointAddress::Ip(address) = address;
     let prefix = prefix(name, began?, member.published.as_ref()?);
-    Some(format!("{prefix}{}_{}", address.ip(), address.port()))
+    Some(match address {
+        EndpointAddress::Ip(address) => format!("{prefix}{}_{}", address.ip(), address.port()),
+        // A slash would make it a member of another collection.
+        EndpointAddress::Unix(path) => {
+            format!("{prefix}unix_{}", ContentDigest::of(path.as_str().as_bytes()))
+        }
+    })
 }
 
 fn prefix(name: &ClusterName, began: Offset, published: &Published) -> String {
@@ -87,9 +92,9 @@ fn prefix(name: &ClusterName, began: Offset, published: &Published) -> String {
 /// The assignment that names the collections.
 fn assignment(resources: &mut ResourcesBuilder, name: &ClusterName, cluster: Option<&Cluster>) {
     let Some((cluster, began)) = cluster.and_then(|cluster| Some((cluster, cluster.collection?))) else {
-        return resources.uncollect(name.as_str());
+        return resources.for_delta().take(name.as_str());
     };
-    let groups = endpoints::groups(cluster);
+    let groups = endpoints::groups(cluster, Dials::Everything);
     let of_priority = |(rank, group): (u32, &endpoints::Localities<'_>)| {
         let first = group.values().filter_map(|group| group.first());
         let name = |published: &Published| format!("{}*", prefix(name, began, published));
@@ -105,5 +110,5 @@ fn assignment(resources: &mut ResourcesBuilder, name: &ClusterName, cluster: Opt
         ..pb::ClusterLoadAssignment::default()
     };
     let offset = began.max(cluster.groups_changed);
-    resources.collect(Resource::encode(name.as_str(), offset, &message));
+    resources.for_delta().put(Resource::encode(name.as_str(), offset, &message));
 }

@@ -9,7 +9,7 @@ use envoy_types::pb::google::protobuf::UInt32Value;
 use super::{Cluster, ClusterName, weights};
 use crate::events::event::{EndpointAddress, Locality};
 use crate::projection::HealthStatus;
-use crate::projection::resources::builders;
+use crate::projection::resources::{Dials, builders};
 use crate::projection::state::Published;
 
 /// The published members of one locality, by address.
@@ -18,23 +18,23 @@ type Group<'a> = Vec<(&'a EndpointAddress, &'a Published)>;
 /// The localities of one priority.
 pub(super) type Localities<'a> = BTreeMap<&'a Locality, Group<'a>>;
 
-/// Everything published of a cluster: priorities without holes (envoyproxy/envoy#8088), one entry a locality,
-/// sorted by priority, locality and address.
-pub(super) fn message(name: &ClusterName, cluster: &Cluster) -> pb::ClusterLoadAssignment {
+/// Everything published of a cluster that a client can dial: priorities without holes (envoyproxy/envoy#8088), one entry
+/// a locality, sorted by priority, locality and address.
+pub(super) fn message(name: &ClusterName, cluster: &Cluster, dials: Dials) -> pb::ClusterLoadAssignment {
     pb::ClusterLoadAssignment {
         cluster_name: name.as_str().to_owned(),
         endpoints: (0..)
-            .zip(groups(cluster).values())
+            .zip(groups(cluster, dials).values())
             .flat_map(|(rank, group)| localities(rank, group))
             .collect(),
         ..pb::ClusterLoadAssignment::default()
     }
 }
 
-/// What is published of a cluster, by priority and locality.
-pub(super) fn groups(cluster: &Cluster) -> BTreeMap<u32, Localities<'_>> {
+/// What is published of a cluster to those who dial so, by priority and locality.
+pub(super) fn groups(cluster: &Cluster, dials: Dials) -> BTreeMap<u32, Localities<'_>> {
     let mut priorities: BTreeMap<u32, Localities<'_>> = BTreeMap::new();
-    for (address, member) in &cluster.members {
+    for (address, member) in cluster.members.iter().filter(|(address, _)| dials.reaches(address)) {
         if let Some(published) = &member.published {
             let localities = priorities.entry(published.priority).or_default();
             localities.entry(&published.locality).or_default().push((address, published));
@@ -101,6 +101,7 @@ pub(super) fn endpoint(address: &EndpointAddress, published: &Published, weight:
         load_balancing_weight: published.weight.map(|_| UInt32Value { value: weight }),
         ..match address {
             EndpointAddress::Ip(address) => builders::endpoint(*address),
+            EndpointAddress::Unix(path) => builders::pipe_endpoint(path),
         }
     }
 }

@@ -13,8 +13,10 @@ use imbl::ordmap::DiffItem;
 use prost::Message;
 
 use super::ClusterName;
-use super::resources::{NodeViews, Resource, ResourceName, Resources, ResourcesBuilder, TypeUrl, builders};
-use super::state::{Cluster, State};
+use super::resources::{
+    Dials, NodeViews, Resource, ResourceName, Resources, ResourcesBuilder, TypeUrl, builders,
+};
+use super::state::{Changes, Cluster, State};
 use crate::events::{Offset, ResourceKey, ResourceKind};
 
 /// The kinds that lead proxyless gRPC to a cluster.
@@ -27,31 +29,45 @@ pub(super) struct Published<'a> {
     pub(super) changed: Offset,
 }
 
-/// What clients are sent under this name: what an operator applied, or else what is made of workers.
-pub(super) fn published<'a>(state: &'a State, key: &ResourceKey) -> Option<Published<'a>> {
+/// What clients that dial so are sent under this name: what an operator applied, or else what is made of workers.
+pub(super) fn published<'a>(state: &'a State, key: &ResourceKey, dials: Dials) -> Option<Published<'a>> {
     match state.applied().get(key) {
         Some(applied) => {
-            Some(Published { message: applied.message.as_slice().into(), changed: applied.changed })
+            Some(Published { message: applied.message.as_slice().into(), changed: applied.changed.of(dials) })
         }
-        None => rendered(state, key),
+        None => rendered(state, key, dials),
     }
 }
 
 /// What is made of workers under this name.
-pub(super) fn rendered(state: &State, key: &ResourceKey) -> Option<Published<'static>> {
+pub(super) fn rendered(state: &State, key: &ResourceKey, dials: Dials) -> Option<Published<'static>> {
     let (name, cluster) = state.clusters().get_key_value(key.name.as_str())?;
-    let changed = cluster.last_change(key.kind)?;
-    let restored = state.restored.get(key).filter(|restored| changed <= restored.at);
-    let changed = restored.map_or(changed, |restored| restored.changed);
-    Some(Published { message: message(key.kind, name, cluster).into(), changed })
+    let changed = last_rendered(state, key)?.of(dials);
+    Some(Published { message: message(key.kind, name, cluster, dials).into(), changed })
+}
+
+/// Where what clients are sent under this name last changed.
+fn last_published(state: &State, key: &ResourceKey) -> Option<Changes> {
+    let applied = state.applied().get(key).map(|applied| applied.changed);
+    applied.or_else(|| last_rendered(state, key))
+}
+
+/// The same of what is made of workers: later than its own last change, where an operator's resource hid it then.
+fn last_rendered(state: &State, key: &ResourceKey) -> Option<Changes> {
+    let changes = state.clusters().get(key.name.as_str())?.last_change(key.kind)?;
+    let restored = state.restored.get(key);
+    Some(changes.map(|dials, changed| {
+        let restored = restored.filter(|restored| changed <= restored.at);
+        restored.map_or(changed, |restored| restored.changed.of(dials))
+    }))
 }
 
 /// A cluster, its endpoints, and the way to it that proxyless gRPC takes.
-fn message(kind: ResourceKind, name: &ClusterName, cluster: &Cluster) -> Vec<u8> {
+fn message(kind: ResourceKind, name: &ClusterName, cluster: &Cluster, dials: Dials) -> Vec<u8> {
     let text = name.as_str();
     match kind {
         ResourceKind::Cluster => clusters::message(name, cluster).encode_to_vec(),
-        ResourceKind::ClusterLoadAssignment => endpoints::message(name, cluster).encode_to_vec(),
+        ResourceKind::ClusterLoadAssignment => endpoints::message(name, cluster, dials).encode_to_vec(),
         ResourceKind::Listener => builders::api_listener(text, text).encode_to_vec(),
         ResourceKind::RouteConfiguration => builders::route(text, text).encode_to_vec(),
     }
@@ -61,18 +77,18 @@ fn message(kind: ResourceKind, name: &ClusterName, cluster: &Cluster) -> Vec<u8>
 pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
     let (earlier_state, earlier_resources) = earlier;
     let mut resources = earlier_resources.builder(next.offset());
-    let mut collected = BTreeSet::new();
+    let mut touched = BTreeSet::new();
     for item in earlier_state.clusters().diff(next.clusters()) {
         let (name, old, new) = match item {
             DiffItem::Add(name, new) => (name, None, Some(new)),
             DiffItem::Update { old: (_, old), new: (name, new) } => (name, Some(old), Some(new)),
             DiffItem::Remove(name, old) => (name, Some(old), None),
         };
-        collected.insert(name.as_str());
+        touched.insert(name.as_str());
         for kind in ResourceKind::ALL {
-            let offset =
+            let changes =
                 |cluster: Option<&Arc<Cluster>>| cluster.and_then(|cluster| cluster.last_change(kind));
-            if offset(old) != offset(new) {
+            if changes(old) != changes(new) {
                 let key = ResourceKey { kind, name: name.as_str().to_owned() };
                 refresh(&mut resources, next, &key);
             }
@@ -83,18 +99,37 @@ pub(super) fn render(earlier: (&State, &Resources), next: &State) -> Resources {
     let restored = earlier_state.restored.diff(&next.restored).map(key_of);
     for key in applied.chain(restored) {
         refresh(&mut resources, next, key);
-        collected.insert(&key.name);
+        touched.insert(&key.name);
     }
-    for name in collected {
+    for name in touched {
         put_collections(&mut resources, name, earlier_state, next);
+        put_for_ip(&mut resources, name, next);
     }
     for type_url in TypeUrl::ALL {
-        resources.of(type_url).changed_at(next.changed(type_url));
+        resources.of(type_url).changed_at(next.changed(type_url).of(Dials::Everything));
     }
+    resources.for_ip().changed_at(next.changed(TypeUrl::ClusterLoadAssignment).of(Dials::IpOnly));
     if earlier_state.views_changed() != next.views_changed() {
         resources.set_views(NodeViews::new(next.views_changed(), next.views().clone()));
     }
     resources.build()
+}
+
+/// The assignment of this name for clients that dial IP addresses only, where it is not that of all others.
+fn put_for_ip(resources: &mut ResourcesBuilder, name: &str, state: &State) {
+    let key = ResourceKey { kind: ResourceKind::ClusterLoadAssignment, name: name.to_owned() };
+    let made = state.clusters().get(name).filter(|_| !state.applied().contains_key(&key));
+    let has_paths = made.is_some_and(|cluster| cluster.has_paths());
+    // The same bytes are another version where they came about elsewhere.
+    let differs = |last: &Changes| has_paths || last.of(Dials::IpOnly) != last.of(Dials::Everything);
+    let Some(last) = last_published(state, &key).filter(differs) else {
+        return resources.for_ip().take(name);
+    };
+    let is_sent = resources.for_ip().version(name).is_some_and(|sent| sent.offset == last.of(Dials::IpOnly));
+    if let Some(Published { message, changed }) = published(state, &key, Dials::IpOnly).filter(|_| !is_sent) {
+        let name = ResourceName::new(name);
+        resources.for_ip().put(Resource::new(TypeUrl::ClusterLoadAssignment, name, changed, &message));
+    }
 }
 
 /// The endpoints of a cluster one by one, where they are or were delivered so.
@@ -106,7 +141,12 @@ fn put_collections(resources: &mut ResourcesBuilder, name: &str, earlier: &State
     {
         let (old, new) =
             (old.as_ref().map(|(_, old)| old.as_ref()), new.as_ref().map(|(_, new)| new.as_ref()));
-        collections::update(resources, name, (old, new), next.changed(TypeUrl::LbEndpoint));
+        collections::update(
+            resources,
+            name,
+            (old, new),
+            next.changed(TypeUrl::LbEndpoint).of(Dials::Everything),
+        );
     }
 }
 
@@ -129,8 +169,8 @@ fn key_of<'a, V>(item: DiffItem<'a, 'a, ResourceKey, V>) -> &'a ResourceKey {
 fn refresh(resources: &mut ResourcesBuilder, state: &State, key: &ResourceKey) {
     let type_url = TypeUrl::from(key.kind);
     let name = ResourceName::new(&key.name);
-    match published(state, key) {
-        None => resources.of(type_url).remove(&name, state.changed(type_url)),
+    match published(state, key, Dials::Everything) {
+        None => resources.of(type_url).remove(&name, state.changed(type_url).of(Dials::Everything)),
         Some(Published { message, changed }) => {
             let resource = Resource::new(type_url, name, changed, &message);
             let set = resources.of(type_url);

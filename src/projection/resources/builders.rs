@@ -51,6 +51,8 @@ use envoy_types::pb::envoy::extensions::upstreams::http::v3::http_protocol_optio
 use envoy_types::pb::google::protobuf::{Any, UInt32Value};
 use prost::{Message, Name};
 
+use crate::events::SocketPath;
+
 /// A cluster whose endpoints are the load assignment of the same name, on the same aggregated stream.
 #[must_use]
 pub fn cluster(name: &str) -> Cluster {
@@ -120,7 +122,18 @@ pub fn collection(name: &str, locality: Locality, priority: u32) -> LocalityLbEn
 /// An endpoint that is taken to be healthy.
 #[must_use]
 pub fn endpoint(address: SocketAddr) -> LbEndpoint {
-    let endpoint = Endpoint { address: Some(socket_address(address)), ..Endpoint::default() };
+    endpoint_at(socket_address(address))
+}
+
+/// An endpoint at a Unix domain socket, which is taken to be healthy. Envoy dials it; no gRPC client can.
+#[must_use]
+pub fn pipe_endpoint(path: &SocketPath) -> LbEndpoint {
+    let pipe = core::Pipe { path: path.to_string(), ..core::Pipe::default() };
+    endpoint_at(core::Address { address: Some(core::address::Address::Pipe(pipe)) })
+}
+
+fn endpoint_at(address: core::Address) -> LbEndpoint {
+    let endpoint = Endpoint { address: Some(address), ..Endpoint::default() };
     LbEndpoint { host_identifier: Some(HostIdentifier::Endpoint(endpoint)), ..LbEndpoint::default() }
 }
 

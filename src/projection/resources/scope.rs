@@ -4,13 +4,23 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::builders::COLLECTIONS;
-use super::{Change, ResourceName, ResourceSet, Resources, TypeUrl};
+use super::{Change, Dials, ResourceName, ResourceSet, Resources, TypeUrl};
 use crate::events::{Glob, Offset};
 
 /// What is seen of the resources.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Scope {
+    /// Which of them there are.
+    pub visible: Visible,
+    /// To what those can connect who see them.
+    pub dials: Dials,
+}
+
+/// Which resources there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Visible {
     /// All of them.
+    #[default]
     Everything,
     /// Those whose name, or whose service's name, is like one of these. No other exists.
     Only(BTreeSet<Glob>),
@@ -18,8 +28,8 @@ pub enum Scope {
 
 /// The resources at one offset, and what a [`Scope`] shows of them. Cheap to clone.
 ///
-/// The resources themselves are those of the whole, bytes and versions; only which of them there are differs. A type's
-/// version is that of what is shown.
+/// The resources themselves are those of the whole, bytes and versions, or those that it has for clients that dial IP
+/// addresses only; which of them there are differs. A type's version is that of what is shown.
 #[derive(Clone, Debug)]
 pub struct Shown {
     whole: Arc<Resources>,
@@ -38,23 +48,24 @@ impl Scope {
     #[must_use]
     pub fn follow(&self, earlier: &Shown, whole: &Arc<Resources>) -> Shown {
         let views_changed = whole.views().changed();
-        if *self == Self::Everything && views_changed == Offset::ZERO {
-            return Shown { whole: Arc::clone(whole), resources: Arc::clone(whole) };
+        let (was, is) = (earlier.whole.dialled(self.dials), whole.dialled(self.dials));
+        if self.visible == Visible::Everything && views_changed == Offset::ZERO {
+            return Shown { whole: Arc::clone(whole), resources: is };
         }
-        let mut next = match self {
-            Self::Everything => whole.builder(whole.offset()),
-            Self::Only(_) => earlier.resources.builder(whole.offset()),
+        let mut next = match self.visible {
+            Visible::Everything => is.builder(is.offset()),
+            Visible::Only(_) => earlier.resources.builder(is.offset()),
         };
         for type_url in TypeUrl::ALL {
-            let (before, now, shown) = (earlier.whole.of(type_url), whole.of(type_url), next.of(type_url));
-            if let Self::Only(globs) = self {
+            let (before, now, shown) = (was.of(type_url), is.of(type_url), next.of(type_url));
+            if let Visible::Only(globs) = &self.visible {
                 follow(globs, (before, now), shown);
                 shown.depart_as(now);
             }
             // A stream never goes back, whichever scope it had before (xds-rules 19).
             shown.changed_at(now.version().offset.max(views_changed));
         }
-        next.collect_as(whole);
+        next.vary_as(&is);
         Shown { whole: Arc::clone(whole), resources: Arc::new(next.build()) }
     }
 }
@@ -110,7 +121,8 @@ mod tests {
 
     #[test]
     fn following_step_by_step_shows_the_same_as_looking_once() {
-        let scope = Scope::Only(["web".parse().unwrap(), "pay-*".parse().unwrap()].into());
+        let visible = Visible::Only(["web".parse().unwrap(), "pay-*".parse().unwrap()].into());
+        let scope = Scope { visible, dials: Dials::Everything };
         let names = |shown: &Shown| {
             let set = shown.resources().of(TypeUrl::Cluster);
             (set.iter().map(|found| found.name.to_string()).collect::<Vec<_>>().join(" "), set.version())
@@ -135,6 +147,6 @@ mod tests {
                 ));
             }
         }
-        assert_eq!(Scope::Everything.show(&whole).resources().offset(), Offset::new(4));
+        assert_eq!(Scope::default().show(&whole).resources().offset(), Offset::new(4));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use imbl::ordmap::DiffItem;
 use imbl::{OrdMap, OrdSet};
 
-use super::{NodeViews, Resource, ResourceName, Served, SetDigest, TypeUrl, Version};
+use super::{Dials, NodeViews, Resource, ResourceName, Served, SetDigest, TypeUrl, Variation, Version};
 use crate::events::Offset;
 
 /// All resources of one type. Cheap to clone: clones share their structure.
@@ -151,10 +151,10 @@ pub struct Resources {
     offset: Offset,
     views: Arc<NodeViews>,
     sets: [ResourceSet; TypeUrl::ALL.len()],
-    /// Assignments that name collections in place of their endpoints.
-    collected: OrdMap<ResourceName, Arc<Resource>>,
-    /// All assignments, those among them.
-    delta_assignments: ResourceSet,
+    /// Assignments for delta streams: some name collections in place of their endpoints.
+    for_delta: Variation,
+    /// Assignments for clients that dial IP addresses only.
+    for_ip: Variation,
 }
 
 impl Resources {
@@ -175,7 +175,7 @@ impl Resources {
     #[must_use]
     pub fn delta_of(&self, type_url: TypeUrl) -> &ResourceSet {
         match type_url {
-            TypeUrl::ClusterLoadAssignment => &self.delta_assignments,
+            TypeUrl::ClusterLoadAssignment => self.for_delta.all(),
             TypeUrl::Cluster | TypeUrl::LbEndpoint | TypeUrl::Listener | TypeUrl::RouteConfiguration => {
                 self.of(type_url)
             }
@@ -186,6 +186,23 @@ impl Resources {
     #[must_use]
     pub const fn views(&self) -> &Arc<NodeViews> {
         &self.views
+    }
+
+    /// These resources as those see them who dial so: what they cannot use is not there.
+    #[must_use]
+    pub fn dialled(self: &Arc<Self>, dials: Dials) -> Arc<Self> {
+        match dials {
+            Dials::Everything => Arc::clone(self),
+            Dials::IpOnly => {
+                let mut seen = Self::clone(self);
+                let assignments = self.for_ip.all().clone();
+                // No gRPC client follows collections either.
+                seen.for_delta = Variation::none_of(assignments.clone());
+                let [_, shown, ..] = &mut seen.sets;
+                *shown = assignments;
+                Arc::new(seen)
+            }
+        }
     }
 
     /// The resources of one type.
@@ -244,42 +261,32 @@ impl ResourcesBuilder {
         self.of(type_url).remove(&ResourceName::new(name), offset);
     }
 
-    /// Lets delta streams have this assignment in place of the full one with its name, while there is one.
-    pub fn collect(&mut self, assignment: Resource) {
-        self.next.collected.insert(assignment.name.clone(), Arc::new(assignment));
+    /// The assignments that delta streams get in the place of others.
+    pub const fn for_delta(&mut self) -> &mut Variation {
+        &mut self.next.for_delta
     }
 
-    /// Lets delta streams have the full assignment again.
-    pub fn uncollect(&mut self, name: &str) {
-        self.next.collected.remove(name);
+    /// The assignments that clients which dial IP addresses only get in the place of others.
+    pub const fn for_ip(&mut self) -> &mut Variation {
+        &mut self.next.for_ip
     }
 
-    /// As of another set of resources.
-    pub(super) fn collect_as(&mut self, other: &Resources) {
-        self.next.collected = other.collected.clone();
+    /// Delta streams get in the place of others what they get of these.
+    pub(super) fn vary_as(&mut self, other: &Resources) {
+        self.next.for_delta.put_as(&other.for_delta);
     }
 
     /// The finished resources.
     #[must_use]
-    pub fn build(mut self) -> Resources {
-        let (full, collected) = (self.next.of(TypeUrl::ClusterLoadAssignment).clone(), &self.next.collected);
-        let changed = changes(self.earlier.of(TypeUrl::ClusterLoadAssignment).by_name(), full.by_name());
-        let swapped = changes(&self.earlier.collected, collected);
-        for change in changed.chain(swapped) {
-            let name = match change {
-                Change::Upsert(resource) => resource.name.clone(),
-                Change::Removed(name) => name,
-            };
-            match (full.get(name.as_str()), collected.get(&name)) {
-                (Some(_), Some(resource)) | (Some(resource), None) => {
-                    self.next.delta_assignments.put(Arc::clone(resource));
-                }
-                (None, _) => self.next.delta_assignments.remove(&name, full.version().offset),
-            }
-        }
+    pub fn build(self) -> Resources {
+        let Self { mut next, earlier } = self;
+        let (before, now) =
+            (earlier.of(TypeUrl::ClusterLoadAssignment), next.of(TypeUrl::ClusterLoadAssignment).clone());
+        next.for_ip.follow(&earlier.for_ip, before, &now);
         // What comes back from a collection is older than the collection was.
-        let endpoints = self.next.of(TypeUrl::LbEndpoint).version().offset;
-        self.next.delta_assignments.changed_at(full.version().offset.max(endpoints));
-        self.next
+        let endpoints = next.of(TypeUrl::LbEndpoint).version().offset;
+        next.for_delta.changed_at(now.version().offset.max(endpoints));
+        next.for_delta.follow(&earlier.for_delta, before, &now);
+        next
     }
 }

@@ -1,12 +1,11 @@
 //! Which node sees what.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use imbl::OrdMap;
 use serde_json::Value;
 
-use super::Scope;
+use super::{Dials, Scope, Visible};
 use crate::events::view::{NodeSelector, NodeView};
 use crate::events::{Glob, Offset, ViewName};
 
@@ -29,6 +28,8 @@ pub struct NodeLabels<'a> {
     pub cluster: &'a str,
     /// A JSON object, or `null`.
     pub metadata: &'a Value,
+    /// To what it can connect.
+    pub dials: Dials,
 }
 
 impl NodeViews {
@@ -54,11 +55,12 @@ impl NodeViews {
     #[must_use]
     pub fn scope(&self, node: NodeLabels<'_>) -> Scope {
         let mut views = self.meant(node).peekable();
-        if views.peek().is_none() {
-            return Scope::Everything;
-        }
-        let globs: BTreeSet<Glob> = views.flat_map(|(_, view)| view.services.iter().cloned()).collect();
-        Scope::Only(globs)
+        let visible = if views.peek().is_none() {
+            Visible::Everything
+        } else {
+            Visible::Only(views.flat_map(|(_, view)| view.services.iter().cloned()).collect())
+        };
+        Scope { visible, dials: node.dials }
     }
 
     fn meant(&self, node: NodeLabels<'_>) -> impl Iterator<Item = (&ViewName, &Arc<NodeView>)> {
@@ -104,9 +106,10 @@ mod tests {
         let named =
             (1..).zip(views).map(|(n, view)| (ViewName::new(&format!("v{n}")).unwrap(), view.clone()));
         let views = NodeViews::new(Offset::new(1), named.collect());
-        let found = match views.scope(NodeLabels { id, cluster, metadata }) {
-            Scope::Everything => "everything".to_owned(),
-            Scope::Only(globs) => globs.iter().map(Glob::as_str).collect::<Vec<_>>().join(" "),
+        let labels = NodeLabels { id, cluster, metadata, dials: Dials::Everything };
+        let found = match views.scope(labels).visible {
+            Visible::Everything => "everything".to_owned(),
+            Visible::Only(globs) => globs.iter().map(Glob::as_str).collect::<Vec<_>>().join(" "),
         };
         assert_eq!(found, expected);
     }

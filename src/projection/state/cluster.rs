@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use imbl::OrdMap;
 use serde::{Deserialize, Serialize};
 
+use super::Changes;
 use crate::events::event::{ClusterPolicy, EndpointAddress, Locality, Protocol};
 use crate::events::{Offset, PortName, ResourceKind, ServiceName, WorkerKey};
 use crate::projection::HealthStatus;
@@ -27,7 +28,7 @@ pub struct Cluster {
     /// Where the way to it for proxyless gRPC appeared, if there is one: the offset of its LDS and RDS versions.
     pub routed: Option<Offset>,
     /// Where what is published of its members last changed: the offset of its EDS version.
-    pub endpoints_changed: Offset,
+    pub endpoints_changed: Changes,
     /// Where its collections began, if delta streams get its endpoints one by one: a part of their names. They begin anew
     /// with each change of the cluster and each start of the control plane (xds-rules 35).
     pub collection: Option<Offset>,
@@ -42,12 +43,17 @@ pub struct Cluster {
 impl Cluster {
     /// Where the resource of this kind that is made of it last changed, if there is one.
     #[must_use]
-    pub const fn last_change(&self, kind: ResourceKind) -> Option<Offset> {
+    pub fn last_change(&self, kind: ResourceKind) -> Option<Changes> {
         match kind {
-            ResourceKind::Cluster => Some(self.changed),
+            ResourceKind::Cluster => Some(Changes::at(self.changed)),
             ResourceKind::ClusterLoadAssignment => Some(self.endpoints_changed),
-            ResourceKind::Listener | ResourceKind::RouteConfiguration => self.routed,
+            ResourceKind::Listener | ResourceKind::RouteConfiguration => self.routed.map(Changes::at),
         }
+    }
+
+    /// Whether a member listens where not every client can dial. They sort behind all others.
+    pub(in crate::projection) fn has_paths(&self) -> bool {
+        self.members.get_max().is_some_and(|(address, _)| matches!(address, EndpointAddress::Unix(_)))
     }
 }
 

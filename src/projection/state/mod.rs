@@ -1,6 +1,7 @@
 //! What is true at an offset. Cheap to clone: clones share their structure.
 
 mod applied;
+mod changes;
 mod cluster;
 mod host;
 mod service;
@@ -11,8 +12,9 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 
-pub(super) use applied::LastChanges;
 pub use applied::{Applied, Restored};
+pub use changes::Changes;
+pub(super) use changes::LastChanges;
 pub use cluster::{Cluster, Member, Published};
 pub use host::{Host, PortKey, Rest, RestCause};
 pub use service::Service;
@@ -288,7 +290,7 @@ impl State {
 
     /// Where the resources of this type last changed.
     #[must_use]
-    pub const fn changed(&self, type_url: TypeUrl) -> Offset {
+    pub const fn changed(&self, type_url: TypeUrl) -> Changes {
         self.changed.of(type_url)
     }
 

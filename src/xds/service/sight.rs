@@ -89,7 +89,12 @@ impl Sight {
     }
 
     fn labels(&self) -> NodeLabels<'_> {
-        NodeLabels { id: self.node.id(), cluster: self.node.cluster(), metadata: self.node.metadata() }
+        NodeLabels {
+            id: self.node.id(),
+            cluster: self.node.cluster(),
+            metadata: self.node.metadata(),
+            dials: self.node.dials(),
+        }
     }
 }
 

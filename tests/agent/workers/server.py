@@ -4,6 +4,7 @@ import http.server
 import os
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -37,9 +38,27 @@ if "--greedy" in sys.argv:
     hoard = [bytearray(b"x" * (64 << 20))]
     signal.signal(signal.SIGUSR1, lambda *_: hoard.clear())
 time.sleep(0.2)
-server = http.server.HTTPServer(
-    ("127.0.0.1", int(os.environ["PORT"])), http.server.SimpleHTTPRequestHandler
-)
+
+
+class SocketServer(socketserver.UnixStreamServer):
+    """At a path, which a predecessor may have left behind."""
+
+    def server_bind(self):
+        if os.path.exists(self.server_address):
+            os.unlink(self.server_address)
+        super().server_bind()
+
+    def get_request(self):
+        return super().get_request()[0], ("a socket", 0)
+
+
+place = os.environ["PORT"]
+if place.startswith("/"):
+    server = SocketServer(place, http.server.SimpleHTTPRequestHandler)
+else:
+    server = http.server.HTTPServer(
+        ("127.0.0.1", int(place)), http.server.SimpleHTTPRequestHandler
+    )
 if "--notify" in sys.argv:
     signal.signal(signal.SIGUSR1, lambda *_: notify("X_FOLDPLANE_UNREADY=the database is away"))
     signal.signal(signal.SIGUSR2, lambda *_: notify("READY=1\nSTATUS=back"))

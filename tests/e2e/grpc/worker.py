@@ -14,7 +14,10 @@ def ask(_request, _context):
 server = grpc.server(futures.ThreadPoolExecutor(max_workers=4))
 methods = {"Ask": grpc.unary_unary_rpc_method_handler(ask)}
 server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("test.Names", methods)])
-server.add_insecure_port(f"{os.environ['HOST']}:{os.environ['PORT']}")
+port = os.environ["PORT"]
+server.add_insecure_port(
+    f"unix:{port}" if port.startswith("/") else f"{os.environ['HOST']}:{port}"
+)
 server.start()
 signal.signal(signal.SIGTERM, lambda *_: server.stop(grace=1))
 server.wait_for_termination()

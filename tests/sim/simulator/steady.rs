@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use foldplane::command::{Command, PortRequest, Registering};
+use foldplane::command::{Command, Listen, PortRequest, Registering};
 use foldplane::engine::{Accepted, SubmitError};
 use foldplane::events::event::{DisconnectCause, Lease, Readiness, RemovalCause};
 use foldplane::events::{HostName, PortName, ServiceName, SessionId, WorkerId, WorkerKey, WorkerRef};
@@ -150,7 +150,7 @@ impl Steady {
         let number = number.map(|number| number.try_into().expect("a port"));
         Registering {
             worker: self.key.clone(),
-            ports: vec![PortRequest { name: port, number, address: None }],
+            ports: vec![PortRequest { name: port, listen: Listen::Port { number, address: None } }],
             readiness: Readiness::Assumed,
             weight: None,
             priority: 0,

@@ -1,5 +1,7 @@
 //! The agent and the control plane: admission, ports, and a session that comes and goes.
 
+use std::path::Path;
+
 use crate::agent::client::{Notice, Ticket, Wish};
 use crate::agent::run::assignment::Assignment;
 use crate::proto;
@@ -85,6 +87,12 @@ impl Machine {
             self.standing = Standing::Gone;
             self.leave(exit_of_refusal(code), None);
         }
+    }
+
+    pub(super) fn socket_taken(&mut self, path: &Path) {
+        let path = path.display();
+        self.say(format!("another program listens on {path}; stop it, or give another path"));
+        self.leave(FAULT, None);
     }
 
     pub(super) fn port_taken(&mut self, port: u16) {

@@ -130,6 +130,7 @@ impl Machine {
             Input::Notice(notice) => self.noticed(notice),
             Input::PortsFree => self.spawn(),
             Input::PortTaken(port) => self.port_taken(port),
+            Input::SocketTaken(path) => self.socket_taken(&path),
             Input::Spawned => self.spawned(),
             Input::NotSpawned(ending) | Input::Exited(ending) => self.exited(&ending),
             Input::CanServe => self.can_serve(),

@@ -1,5 +1,6 @@
 //! The words of the agent's machine: what can happen, and what it can want done.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -22,6 +23,8 @@ pub(in crate::agent::run) enum Input {
     PortsFree,
     /// A stranger sits on this one.
     PortTaken(u16),
+    /// Somebody else listens on the socket at this path.
+    SocketTaken(PathBuf),
     /// The child runs.
     Spawned,
     /// It cannot be run.

@@ -12,7 +12,7 @@ use crate::proto;
 use super::ending::Ending;
 use super::machine::{Effect, Input, Machine, Timer};
 use super::tiding::Tiding;
-use super::{Plan, PlannedPort, ReadyBy, Restart};
+use super::{Plan, PlannedPlace, PlannedPort, ReadyBy, Restart};
 
 const A: Ticket = Ticket(1);
 
@@ -83,7 +83,7 @@ fn short(effect: &Effect) -> String {
             format!("{source} {:?}{reason}{}", opinion.verdict, opinion.reason)
         }
         Effect::TestPorts(assignment) => {
-            let ports = assignment.addresses().into_iter().map(|address| address.port().to_string());
+            let ports = assignment.places().into_iter().map(|place| place.told());
             format!("test ports {}", ports.collect::<Vec<_>>().join(" "))
         }
         Effect::Spawn(_) => "spawn".to_owned(),
@@ -104,7 +104,12 @@ fn plan() -> Plan {
 }
 
 fn registered(ticket: Ticket, port: u32) -> Input {
-    let port = proto::Port { name: "http".to_owned(), number: Some(port), address: "127.0.0.1".to_owned() };
+    let port = proto::Port {
+        name: "http".to_owned(),
+        number: Some(port),
+        address: "127.0.0.1".to_owned(),
+        path: String::new(),
+    };
     let worker = proto::WorkerRef { generation: 7, ..Default::default() };
     Input::Notice(Notice::Registered { ticket, worker, ports: vec![port] })
 }
@@ -161,7 +166,7 @@ fn a_port_that_a_stranger_uses_is_given_back_for_another() {
 
 #[test]
 fn a_port_that_was_asked_for_by_number_and_is_in_use_ends_the_agent() {
-    let fixed = PlannedPort { name: "http".to_owned(), number: Some(8080) };
+    let fixed = PlannedPort { name: "http".to_owned(), place: PlannedPlace::Port(8080) };
     let mut world = World::new(Plan { ports: vec![fixed], ..plan() });
     world.machine.handle(registered(A, 8080));
     world.expect(Input::PortTaken(8080), &format!("{LEAVE}, gone, {FAREWELL}"));

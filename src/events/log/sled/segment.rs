@@ -175,8 +175,7 @@ impl Segment {
                 self.db().apply_batch(batch)
             }
         })?;
-        self.flush()?;
-        self.store.sync_data().map_err(store("sync", &self.path))
+        self.make_durable()
     }
 
     /// Removes every block that starts after `head`, durably.
@@ -187,8 +186,7 @@ impl Segment {
             }
             Ok(())
         })?;
-        self.flush()?;
-        self.store.sync_data().map_err(store("sync", &self.path))
+        self.make_durable()
     }
 
     /// The block with the greatest first offset up to `offset`, with the key that it lies under.
@@ -213,6 +211,12 @@ impl Segment {
 
     fn db(&self) -> &Db {
         self.db.as_ref().expect("it is taken only when the segment is dropped")
+    }
+
+    /// sled's flush alone leaves what it wrote in the kernel's memory.
+    fn make_durable(&self) -> Result<(), LogError> {
+        self.flush()?;
+        self.store.sync_data().map_err(store("sync", &self.path))
     }
 
     fn flush(&self) -> Result<(), LogError> {
