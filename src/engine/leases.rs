@@ -43,6 +43,14 @@ impl Leases {
         }
     }
 
+    /// Everybody's lease lasts its whole time again.
+    pub(super) fn begin_all(&mut self, now_ms: u64) {
+        self.ends.clear();
+        for (worker, lease) in std::mem::take(&mut self.by_worker) {
+            self.begin(now_ms, worker, lease.ttl_ms);
+        }
+    }
+
     /// When the next lease ends.
     pub(super) fn next_ms(&self) -> Option<u64> {
         self.ends.first().map(|(ends_ms, _)| *ends_ms)

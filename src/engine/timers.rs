@@ -57,7 +57,17 @@ pub struct Timers {
     graces: Leases,
     /// Who should have been heard from, and is there still: held, or not written yet.
     overdue: BTreeSet<WorkerRef>,
+    log: Log,
     settings: Settings,
+}
+
+/// Whether somebody who comes back can be written down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Log {
+    #[default]
+    Writable,
+    /// No: nobody's time is over before it can.
+    Failing,
 }
 
 impl Timers {
@@ -100,15 +110,21 @@ impl Timers {
     #[must_use]
     pub fn next_ms(&self) -> Option<u64> {
         let due = self.due.first_key_value().map(|((at_ms, _), _)| *at_ms);
-        [due, self.silence.next_ms(), self.graces.next_ms()].into_iter().flatten().min()
+        let ends = match self.log {
+            Log::Writable => [self.silence.next_ms(), self.graces.next_ms()],
+            Log::Failing => [None, None],
+        };
+        ends.into_iter().chain([due]).flatten().min()
     }
 
     /// Takes out what is due; who is silent comes last. `state` is what is true now.
     pub fn take_due(&mut self, now_ms: u64, state: &State) -> Vec<Command> {
-        let graces = self.graces.take_ended(now_ms);
+        let (ended, silent) = match self.log {
+            Log::Writable => (self.graces.take_ended(now_ms), self.silence.take_silent(now_ms)),
+            Log::Failing => (BTreeSet::new(), BTreeSet::new()),
+        };
         let mut commands: Vec<Command> =
-            graces.into_iter().map(|worker| Command::EndGrace { worker }).collect();
-        let silent = self.silence.take_silent(now_ms);
+            ended.into_iter().map(|worker| Command::EndGrace { worker }).collect();
         let mut expires = !silent.is_empty();
         self.overdue.extend(silent);
         let later = self.due.split_off(&(now_ms.saturating_add(1), 0));
@@ -119,12 +135,17 @@ impl Timers {
                 }
                 Due::Overdue => expires = true,
                 Due::Review(since) => commands.extend(self.review(now_ms, since, state)),
+                Due::EndHold(since) if self.log == Log::Failing => {
+                    self.schedule(now_ms.saturating_add(RETRY_MS), Due::EndHold(since));
+                }
                 Due::EndHold(since) => {
                     commands.push(Command::EndHold { since, overdue: self.overdue.clone() });
                 }
             }
         }
-        if expires && !self.overdue.is_empty() {
+        // While expiry is held there is nothing to decide: who is overdue is asked for when the hold ends.
+        let can_expire = self.log == Log::Writable && state.expiry_hold().is_none();
+        if expires && can_expire && !self.overdue.is_empty() {
             let (overdue, quiet) = (self.overdue.clone(), self.silence.quiet(now_ms));
             commands.push(Command::ExpireSilent { overdue, quiet });
         }
@@ -144,10 +165,30 @@ impl Timers {
         Some(Command::ReviewHold { since, quiet })
     }
 
+    /// The log cannot be written: who wants to come back is turned away, and nobody's time is over meanwhile.
+    pub const fn log_fails(&mut self) {
+        self.log = Log::Failing;
+    }
+
+    /// The log can be written. If it could not before, each has its whole time again: who tried to come back could not.
+    pub fn log_works(&mut self, now_ms: u64, state: &State) {
+        if std::mem::take(&mut self.log) == Log::Failing {
+            self.graces.begin_all(now_ms);
+            self.silence.begin_all(now_ms);
+            self.wait_again(now_ms, state);
+        }
+    }
+
     /// Whether a command that could not be written is not kept: who is silent is asked for anew, since somebody may be
     /// heard meanwhile (etcd-io/etcd#15247).
-    pub fn takes_back(&mut self, now_ms: u64, command: &Command) -> bool {
+    pub fn takes_back(&mut self, now_ms: u64, command: &Command, state: &State) -> bool {
         let at_ms = now_ms.saturating_add(RETRY_MS);
+        if let (Command::EndGrace { worker }, Log::Failing) = (command, self.log) {
+            if let Ok(live) = state.current(worker) {
+                self.wait_for(now_ms, worker.clone(), live);
+            }
+            return true;
+        }
         if let Command::ExpireSilent { .. } = command {
             self.schedule(at_ms, Due::Overdue);
             return true;
@@ -347,7 +388,7 @@ mod tests {
         timers.silence.begin(0, worker("a"), 100);
         timers.silence.begin(0, worker("b"), 100);
         let command = timers.take_due(100, &state).remove(0);
-        assert!(timers.takes_back(100, &command));
+        assert!(timers.takes_back(100, &command, &state));
         timers.forget(&worker("a"));
         let (overdue, quiet) = (BTreeSet::from([worker("b")]), BTreeSet::new());
         assert_eq!(timers.take_due(1100, &state), [Command::ExpireSilent { overdue, quiet }]);

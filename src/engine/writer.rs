@@ -169,7 +169,7 @@ impl Writer {
         match self.make_durable(batch.events()).await {
             Ok(()) => self.publish(&base, batch, decided),
             Err(Undurable { kind: UndurableKind::Full, .. }) if decided.len() > 1 => return Err(decided),
-            Err(Undurable { reason, .. }) => self.withhold(&reason, decided),
+            Err(undurable) => self.withhold(&undurable, decided),
         }
         Ok(())
     }
@@ -220,6 +220,7 @@ impl Writer {
             let _followers = self.outlets.events.send(events.into());
         }
         let snapshot = self.snapshot();
+        self.timers.log_works(self.now_ms(), snapshot.state());
         for Decided { request, verdict } in decided {
             let result = verdict.map(|offset| Accepted { offset, snapshot: Arc::clone(&snapshot) });
             match (request.answer, result) {
@@ -234,18 +235,23 @@ impl Writer {
     }
 
     /// Nothing of the batch is true: the state stays the last durable one.
-    fn withhold(&mut self, reason: &str, decided: Vec<Decided>) {
+    fn withhold(&mut self, Undurable { kind, reason }: &Undurable, decided: Vec<Decided>) {
         tracing::error!(reason, "the log cannot be written; reads and xDS go on from memory");
-        self.outlets.storage.send_replace(Storage::Unavailable { reason: reason.to_owned() });
+        self.outlets.storage.send_replace(Storage::Unavailable { reason: reason.clone() });
         self.owed.retry_at = Some(Instant::now() + RETRY_AFTER);
-        let now_ms = self.now_ms();
+        match kind {
+            UndurableKind::Broken => self.timers.log_fails(),
+            // Removals are written all the same, for as long as there is space for them.
+            UndurableKind::Full => {}
+        }
+        let (now_ms, snapshot) = (self.now_ms(), self.snapshot());
         for Decided { request, .. } in decided {
             match request.answer {
                 Some(answer) => {
-                    let unavailable = SubmitError::StorageUnavailable { reason: reason.to_owned() };
+                    let unavailable = SubmitError::StorageUnavailable { reason: reason.clone() };
                     drop(answer.send(Err(unavailable)));
                 }
-                None if self.timers.takes_back(now_ms, &request.command) => {}
+                None if self.timers.takes_back(now_ms, &request.command, snapshot.state()) => {}
                 None => self.owed.requests.push(request),
             }
         }

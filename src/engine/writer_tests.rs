@@ -1,5 +1,6 @@
 //! The writer's promises: an answer follows durability, and what is not durable is not visible.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -7,10 +8,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::{Handle, Settings, Storage, Stuck, SubmitError, engine, open, wall_clock};
-use crate::command::Command;
-use crate::events::event::{DisconnectCause, HostReport, Locality, PortRange};
+use crate::command::{Command, Registering};
+use crate::events::event::{DisconnectCause, HostReport, Lease, Locality, PortRange, Readiness};
 use crate::events::log::{EventLog, Events, LogError, LogReader, MemoryLog, StoreHealth};
-use crate::events::{Actor, Envelope, Event, Head, HostName, Offset, ReplicaId, SessionId};
+use crate::events::{
+    Actor, Envelope, Event, Generation, Head, HostName, Offset, ReplicaId, ServiceName, SessionId, WorkerId,
+    WorkerKey, WorkerRef,
+};
 use crate::projection::state::State;
 use crate::projection::{Snapshot, StateDigest};
 
@@ -112,6 +116,64 @@ async fn what_must_come_true_is_kept_while_the_store_fails() {
     faults.set(StoreHealth::Healthy);
     let mut snapshots = handle.snapshots();
     snapshots.wait_for(|snapshot| snapshot.offset() == Offset::new(1)).await.unwrap();
+}
+
+/// Registers a worker whose lost connection is waited for five seconds, and loses it.
+async fn lost_worker(handle: &Handle) -> WorkerRef {
+    let worker = WorkerKey {
+        service: ServiceName::new("web").unwrap(),
+        host: HostName::new("h1").unwrap(),
+        id: WorkerId::new("a").unwrap(),
+    };
+    let session = SessionId::new("s1").unwrap();
+    let wish = Registering {
+        worker: worker.clone(),
+        ports: Vec::new(),
+        readiness: Readiness::Assumed,
+        weight: None,
+        priority: 0,
+        locality: None,
+        metadata: BTreeMap::new(),
+        process: None,
+        session: session.clone(),
+        lease: Lease::Session { disconnect_grace_ms: 5_000 },
+    };
+    let accepted = handle.submit(Actor::System, Command::Register(wish)).await.unwrap();
+    let close = Command::CloseSession { session, cause: DisconnectCause::Closed };
+    handle.submit(Actor::System, close).await.unwrap();
+    WorkerRef { key: worker, generation: Generation::at(accepted.offset) }
+}
+
+// Its rejoin was refused for longer than anybody waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_grace_does_not_end_while_the_log_fails_and_begins_anew_when_it_works() {
+    let log = MemoryLog::new();
+    let faults = log.faults();
+    let (handle, _shutdown, _task) = started(log);
+    let worker = lost_worker(&handle).await;
+    let rejoin = || {
+        let session = SessionId::new("s2").unwrap();
+        handle.submit(Actor::System, Command::Rejoin { worker: worker.clone(), session })
+    };
+    let lives = || handle.snapshot().state().current(&worker).is_ok();
+    faults.set(StoreHealth::Failing);
+    assert!(matches!(rejoin().await, Err(SubmitError::StorageUnavailable { .. })));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    faults.set(StoreHealth::Healthy);
+    handle.storage().wait_for(|storage| *storage == Storage::Writable).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(4_900)).await;
+    assert!(lives(), "its grace began anew");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!lives(), "and ends");
+
+    let worker = lost_worker(&handle).await;
+    faults.set(StoreHealth::Failing);
+    let session = || SessionId::new("s3").unwrap();
+    let rejoin = || Command::Rejoin { worker: worker.clone(), session: session() };
+    assert!(handle.submit(Actor::System, rejoin()).await.is_err());
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    faults.set(StoreHealth::Healthy);
+    handle.submit(Actor::System, rejoin()).await.expect("it has its place");
 }
 
 #[tokio::test]

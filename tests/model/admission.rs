@@ -139,9 +139,14 @@ pub(crate) fn check(events: &[Envelope], wish: &Registering, now: Timestamp, ans
             }
             RejectionCode::AddressTaken => assert!(address_may_be_taken(events, wish), "{rejection}"),
             RejectionCode::HostDraining => assert!(is_emptied(events, &wish.worker.host), "{rejection}"),
+            RejectionCode::Draining => {
+                let living = living(events);
+                let before = living.iter().find(|life| life.key == &wish.worker).expect("it drains");
+                assert!(before.is_draining() && before.speaker() == Some(&wish.session), "{rejection}");
+                check_endpoints(events, wish, &ports, before.registration);
+            }
             RejectionCode::UnknownWorker
             | RejectionCode::StaleGeneration
-            | RejectionCode::Draining
             | RejectionCode::UnknownHost
             | RejectionCode::NotDeclared
             | RejectionCode::UnknownReference
@@ -192,7 +197,7 @@ fn check_admission(events: &[Envelope], wish: &Registering, ports: &Ports<'_>, m
     let before = living.iter().find(|life| *life.key == wish.worker);
     let Some(Event::WorkerRegistered { worker, registration }) = made.last() else {
         let before = before.expect("nothing to do for a worker that does not live");
-        assert!(made.is_empty());
+        assert!(made.is_empty() && !before.is_draining());
         assert_eq!(before.speaker(), Some(&wish.session), "another connection asks");
         return check_endpoints(events, wish, ports, before.registration);
     };

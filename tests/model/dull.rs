@@ -23,6 +23,8 @@ pub(crate) struct Life<'a> {
     pub(crate) registration: &'a Registration,
     /// What was said of it, as far as it made sense, starts of the control plane among it.
     pub(crate) said: Vec<&'a Event>,
+    /// When the control plane started since anybody spoke for it.
+    pub(crate) starts: Vec<Timestamp>,
     pub(crate) ended: Option<(Offset, Timestamp)>,
 }
 
@@ -44,8 +46,8 @@ pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
             Event::WorkerRegistered { worker, registration } => {
                 if may_begin(&lives, worker, registration) {
                     let generation = Generation::at(envelope.offset);
-                    let (said, ended) = (Vec::new(), None);
-                    lives.push(Life { key: worker, generation, registration, said, ended });
+                    let (said, starts, ended) = (Vec::new(), Vec::new(), None);
+                    lives.push(Life { key: worker, generation, registration, said, starts, ended });
                 }
             }
             Event::WorkerReady { worker }
@@ -55,8 +57,13 @@ pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
                     life.said.push(event);
                 }
             }
+            Event::WorkerReconnected { worker, .. } => {
+                if let Some(life) = meant(&mut lives, worker) {
+                    life.said.push(event);
+                    life.starts.clear();
+                }
+            }
             Event::WorkerDisconnected { worker, .. }
-            | Event::WorkerReconnected { worker, .. }
             | Event::WorkerHealthReported { worker, .. }
             | Event::WorkerReweighted { worker, .. } => {
                 if let Some(life) = meant(&mut lives, worker) {
@@ -69,7 +76,10 @@ pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
                 }
             }
             Event::ReplicaStarted { .. } => {
-                lives.iter_mut().filter(|life| life.ended.is_none()).for_each(|life| life.said.push(event));
+                for life in lives.iter_mut().filter(|life| life.ended.is_none()) {
+                    life.said.push(event);
+                    life.starts.push(envelope.recorded_at);
+                }
             }
             Event::HostReported { .. }
             | Event::UpdateRejected { .. }
@@ -199,10 +209,12 @@ impl Life<'_> {
         speaker
     }
 
-    /// How often the control plane has started since anybody spoke for it.
+    /// How often the control plane has started since anybody spoke for it; one that did not run for ten seconds before the
+    /// next start could not be answered, and does not count.
     pub(crate) fn missed_starts(&self) -> usize {
-        let since = self.said.iter().rev().take_while(|e| !matches!(e, Event::WorkerReconnected { .. }));
-        since.filter(|e| matches!(e, Event::ReplicaStarted { .. })).count()
+        let ran_ms = |pair: &[Timestamp]| pair[1].as_millis().saturating_sub(pair[0].as_millis());
+        let answerable = self.starts.windows(2).filter(|pair| ran_ms(pair) >= 10_000).count();
+        answerable + usize::from(!self.starts.is_empty())
     }
 
     /// Whether its lease is renewed, and no connection is its life.

@@ -21,9 +21,7 @@ pub(super) fn port(text: &str) -> Result<PlannedPort, String> {
         }
         Some((name, number)) => {
             let number: NonZeroU16 = number.parse().map_err(|_| {
-                format!(
-                    "{number:?} is neither a port number from 1 to 65535 nor the absolute path of a socket"
-                )
+                format!("{number:?} is no port number from 1 to 65535, and no absolute path of a socket")
             })?;
             (name, PlannedPlace::Port(number.get()))
         }

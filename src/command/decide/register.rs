@@ -1,6 +1,8 @@
 //! Admission: which registrations are taken in, and with which ports.
 
-use super::{Event, Rejection, State, check, reference};
+use std::sync::Arc;
+
+use super::{Event, Phase, Rejection, RejectionCode, State, Worker, check, reference};
 use crate::command::{Registering, ports};
 use crate::events::Timestamp;
 use crate::events::event::{Registration, RemovalCause};
@@ -21,8 +23,18 @@ pub(super) fn register(state: &State, wish: &Registering, now: Timestamp) -> Res
         lease: wish.lease,
     };
     let before = state.workers().get(&wish.worker);
-    if before.is_some_and(|live| live.registration == registration && live.is_spoken_for_by(&wish.session)) {
-        return Ok(Vec::new());
+    let same =
+        |live: &&Arc<Worker>| live.registration == registration && live.is_spoken_for_by(&wish.session);
+    if let Some(live) = before.filter(same) {
+        return match &live.phase {
+            Phase::Registered | Phase::Ready | Phase::Unready { .. } => Ok(Vec::new()),
+            // Asking again must not look like being served again, nor undo what an operator wanted.
+            Phase::Draining { reason, .. } => Err(Rejection::new(
+                RejectionCode::Draining,
+                format!("{} is being emptied: {reason}", wish.worker),
+                "wait for its removal, then register it again",
+            )),
+        };
     }
     let replaced = before.map(|live| Event::WorkerRemoved {
         worker: reference(&wish.worker, live),

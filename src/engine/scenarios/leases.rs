@@ -32,6 +32,7 @@ fn our_restart_is_not_the_workers_fault_three_times() {
     world.wish(&register("web/a@h1", &["http"]));
     let version = || "1.0.0".to_owned();
     let mut start = |name: &str| {
+        world.now_ms += 10_000;
         world.wish(&Command::StartReplica { replica: ReplicaId::new(name).unwrap(), version: version() })
     };
     check(&start("r1"), expect!["@2 ReplicaStarted r1 version 1.0.0"]);
@@ -44,6 +45,21 @@ fn our_restart_is_not_the_workers_fault_three_times() {
             @5 WorkerRemoved web/a@h1 did not rejoin
             @6 ReplicaStarted r4 version 1.0.0"#]],
     );
+}
+
+#[test]
+fn a_control_plane_that_fails_at_once_again_and_again_costs_nobody_its_place() {
+    let mut world = World::default();
+    world.wish(&register("web/a@h1", &["http"]));
+    for number in 1..20 {
+        world.now_ms += 9_999;
+        let replica = ReplicaId::new(&format!("r{number}")).unwrap();
+        let said = world.wish(&Command::StartReplica { replica, version: String::new() });
+        check(
+            &said.replace(char::is_numeric, "N").replace("NN", "N"),
+            expect!["@N ReplicaStarted rN version "],
+        );
+    }
 }
 
 #[test]

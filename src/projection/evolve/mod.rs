@@ -77,7 +77,8 @@ pub fn evolve(state: &mut State, envelope: &Envelope) -> Outcome {
 fn fold(state: &mut State, envelope: &Envelope) -> Result<(), Anomaly> {
     match &envelope.event {
         Event::ReplicaStarted { replica, version } => {
-            start(state, Replica { id: replica.clone(), version: version.clone(), started: envelope.offset });
+            let (started, started_at) = (envelope.offset, envelope.recorded_at);
+            start(state, Replica { id: replica.clone(), version: version.clone(), started, started_at });
         }
         Event::HostReported { host, report } => {
             index::report_host(state, host, report);
@@ -140,14 +141,23 @@ fn fold(state: &mut State, envelope: &Envelope) -> Result<(), Anomaly> {
     Ok(())
 }
 
+/// How long a copy must have run for who did not come back to have missed it, in milliseconds: longer than any good client
+/// waits before it tries again. A copy that fails at once, again and again, costs nobody its place.
+const RUN_MISSED_MS_MIN: u64 = 10_000;
+
 /// Every connection of the copy before is over: who lives keeps its status and is awaited.
 fn start(state: &mut State, replica: Replica) {
+    let since = state.replica.as_ref().map_or(replica.started_at, |before| before.started_at);
+    // A clock that was set back says nothing.
+    let ran_ms = replica.started_at.as_millis().saturating_sub(since.as_millis());
     state.replica = Some(replica);
     let everyone: Vec<(WorkerKey, Arc<Worker>)> =
         state.workers.iter().map(|(key, worker)| (key.clone(), Arc::clone(worker))).collect();
     for (key, worker) in everyone {
         let mut awaited = Worker::clone(&worker);
-        awaited.missed_rejoins = awaited.missed_rejoins.saturating_add(1);
+        if awaited.link != Link::AwaitingRejoin || ran_ms >= RUN_MISSED_MS_MIN {
+            awaited.missed_rejoins = awaited.missed_rejoins.saturating_add(1);
+        }
         awaited.link = match awaited.link {
             Link::Connected { .. } | Link::AwaitingRejoin => Link::AwaitingRejoin,
             Link::Disconnected { cause } => Link::Disconnected { cause },

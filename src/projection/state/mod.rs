@@ -90,6 +90,8 @@ pub struct Replica {
     pub version: String,
     /// Where its start was recorded.
     pub started: Offset,
+    /// When.
+    pub started_at: Timestamp,
 }
 
 /// Who refused what: a node's newest rejection of each type is kept.

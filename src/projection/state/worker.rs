@@ -28,7 +28,7 @@ pub struct Worker {
     pub weight: Option<NonZeroU32>,
     /// What those who watch it say, each its newest.
     pub verdicts: BTreeMap<HealthSource, Opinion>,
-    /// How many starts of the control plane it has not answered with a sign of life.
+    /// How many starts of the control plane it could have answered with a sign of life, and has not.
     pub missed_rejoins: u8,
 }
 

@@ -194,8 +194,6 @@ impl Run {
         let resources = self.site.handle.resources().borrow().clone();
         self.lines.iter_mut().for_each(|line| line.connect(&resources, self.now));
         self.steady.iter_mut().for_each(Steady::lose_server);
-        // Starts are counted, not the time between them: who was not heard of through three of them is gone at the fourth.
-        self.tick(TICK_MS).await;
     }
 
     /// What holds at all times.

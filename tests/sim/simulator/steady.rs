@@ -31,7 +31,7 @@ pub(crate) struct Steady {
     sessions: u64,
     link: Link,
     renewed_ms: u64,
-    /// Whether it was told that the log cannot be written when it wanted to come back.
+    /// Whether it was told that the disk is full when it wanted to come back.
     turned_away: bool,
 }
 
@@ -127,8 +127,8 @@ impl Steady {
     fn hear(&mut self, answer: Result<Accepted, SubmitError>) {
         match answer {
             Ok(_) => (self.link, self.turned_away) = (Link::Up, false),
-            Err(SubmitError::StorageUnavailable { .. }) => self.turned_away = true,
-            // While the log cannot be written nobody can come back, and who was waited for is gone when it can.
+            Err(SubmitError::StorageUnavailable { reason }) => self.turned_away |= reason.contains("is full"),
+            // On a full disk nobody can come back, and removals go on.
             Err(SubmitError::Rejected(_)) if self.turned_away => {
                 (self.place, self.turned_away) = (None, false)
             }
