@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 
 /// Brings the copy up to date and gives its place. A file that is the same keeps its time, so that Cargo builds little.
 pub(crate) fn of(root: &Path) -> anyhow::Result<PathBuf> {
-    let copy = root.join("target/planted");
+    let copy = root.join("target/planted/tree");
     for file in files(root)? {
         let wanted = fs::read(root.join(&file)).with_context(|| format!("cannot read {file}"))?;
         let target = copy.join(&file);

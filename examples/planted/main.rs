@@ -58,24 +58,24 @@ fn plant_all(options: &Options) -> anyhow::Result<bool> {
     let copy = copy::of(root)?;
     let tests: BTreeSet<&str> = faults.iter().map(|fault| fault.test.as_str()).collect();
     for test in tests {
-        println!("without a fault: cargo test {test}");
+        println!("without a fault: cargo test {test} (the first build takes minutes)");
         // Nothing cuts short what passes.
-        let outcome = run::tests(root, &copy, test, limit.saturating_mul(10))?;
+        let outcome = run::tests(&copy, test, limit.saturating_mul(10))?;
         if outcome.stopped || !outcome.failed.is_empty() {
             bail!("it does not pass without a fault: {}", outcome.failed.join(", "));
         }
     }
     let mut missed = 0;
     for fault in &faults {
-        missed += usize::from(!plant(fault, root, &copy, limit)?);
+        missed += usize::from(!plant(fault, &copy, limit)?);
     }
     println!("{} of {} found", faults.len() - missed, faults.len());
     Ok(missed == 0)
 }
 
 /// Whether the fault is found.
-fn plant(fault: &Fault, root: &Path, copy: &Path, limit: Duration) -> anyhow::Result<bool> {
-    let outcome = fault.planted(copy, || run::tests(root, copy, &fault.test, limit))??;
+fn plant(fault: &Fault, copy: &Path, limit: Duration) -> anyhow::Result<bool> {
+    let outcome = fault.planted(copy, || run::tests(copy, &fault.test, limit))??;
     let (seconds, finders) = (outcome.took.as_secs_f64(), fault.finders(&outcome.failed));
     if finders.is_empty() {
         println!("NOT FOUND in {seconds:.1} s: {}", fault.fault);

@@ -24,16 +24,16 @@ pub(crate) struct Outcome {
 }
 
 /// Builds the tests, and then runs them for at most `limit`.
-pub(crate) fn tests(root: &Path, copy: &Path, arguments: &str, limit: Duration) -> anyhow::Result<Outcome> {
+pub(crate) fn tests(copy: &Path, arguments: &str, limit: Duration) -> anyhow::Result<Outcome> {
     let log = copy.with_extension("log");
     // A filter is no argument of the build.
     let target: Vec<&str> = arguments.split_whitespace().take(2).collect();
-    let mut build = cargo(root, copy, &log)?;
+    let mut build = cargo(copy, &log)?;
     if !build.args(&target).arg("--no-run").status()?.success() {
         bail!("the tests cannot be built:\n{}", fs::read_to_string(&log)?);
     }
     let begun = Instant::now();
-    let mut running = cargo(root, copy, &log)?.args(arguments.split_whitespace()).process_group(0).spawn()?;
+    let mut running = cargo(copy, &log)?.args(arguments.split_whitespace()).process_group(0).spawn()?;
     let stopped = loop {
         match running.try_wait()? {
             Some(_) => break false,
@@ -51,13 +51,14 @@ pub(crate) fn tests(root: &Path, copy: &Path, arguments: &str, limit: Duration) 
     Ok(Outcome { failed: failed.map(str::to_owned).collect(), took: begun.elapsed(), stopped })
 }
 
-/// `cargo test` in the copy. It shares what is built of other crates, and writes to a file, which never fills up.
-fn cargo(root: &Path, copy: &Path, log: &Path) -> anyhow::Result<Command> {
+/// `cargo test` in the copy. What it builds lies beside it, so that no program of the tree is replaced by one with a fault. It
+/// writes to a file, which never fills up.
+fn cargo(copy: &Path, log: &Path) -> anyhow::Result<Command> {
     let out = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut command = Command::new(env!("CARGO"));
     command
         .current_dir(copy)
-        .env("CARGO_TARGET_DIR", root.join("target"))
+        .env("CARGO_TARGET_DIR", copy.with_file_name("target"))
         .arg("test")
         .stdin(Stdio::null())
         .stderr(out.try_clone()?)

@@ -1,6 +1,7 @@
 //! What somebody should look at: one list, made in one place.
 
 use std::fmt;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State as Given;
@@ -9,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::views::Listing;
 use super::{Sources, policies};
 use crate::engine::Storage;
-use crate::events::HostName;
+use crate::events::event::{Delivery, LocalityWeighting};
+use crate::events::{HostName, ResourceKey, ResourceKind, ServiceName};
 use crate::projection::ClusterName;
-use crate::projection::state::{Cluster, Host, PortKey, State};
+use crate::projection::resources::Dials;
+use crate::projection::state::{Cluster, Host, PortKey, Service, State};
 use crate::projection::{self, HealthStatus, Snapshot};
 use crate::xds::Ledger;
 use crate::xds::ledger::StreamStatus;
@@ -68,11 +71,17 @@ pub enum FindingKind {
     EventsIgnored,
     /// A worker has no port, so that nobody can be sent to it.
     WithoutEndpoint,
+    /// An assignment that an operator applied is served in the place of workers' endpoints.
+    EndpointsHidden,
+    /// Every endpoint of a cluster is a Unix domain socket, of which gRPC clients are not told.
+    SocketsOnly,
+    /// A service asks for its endpoints one by one, and cannot have it.
+    LedsOff,
 }
 
 impl FindingKind {
     /// Every kind, in the order in which they are shown.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::StorageUnavailable,
         Self::ExpiryHeld,
         Self::UpdateRejected,
@@ -82,6 +91,9 @@ impl FindingKind {
         Self::HookFailed,
         Self::EventsIgnored,
         Self::WithoutEndpoint,
+        Self::EndpointsHidden,
+        Self::SocketsOnly,
+        Self::LedsOff,
     ];
 
     /// Its text.
@@ -97,6 +109,9 @@ impl FindingKind {
             Self::HookFailed => "hook_failed",
             Self::EventsIgnored => "events_ignored",
             Self::WithoutEndpoint => "without_endpoint",
+            Self::EndpointsHidden => "endpoints_hidden",
+            Self::SocketsOnly => "sockets_only",
+            Self::LedsOff => "leds_off",
         }
     }
 
@@ -108,7 +123,9 @@ impl FindingKind {
             | Self::PortsExhausted
             | Self::HookFailed
             | Self::EventsIgnored => Severity::Warning,
-            Self::WithoutEndpoint => Severity::Notice,
+            Self::WithoutEndpoint | Self::EndpointsHidden | Self::SocketsOnly | Self::LedsOff => {
+                Severity::Notice
+            }
         }
     }
 
@@ -127,6 +144,11 @@ impl FindingKind {
                 "`foldplane log verify` finds damage; events of another build are left as they are"
             }
             Self::WithoutEndpoint => "nothing, if it is meant to have no port",
+            Self::EndpointsHidden => {
+                "nothing, if it is meant; `foldplane delete endpoints NAME` shows the workers again"
+            }
+            Self::SocketsOnly => "nothing, if only Envoys are to reach it; gRPC clients need a port",
+            Self::LedsOff => "declare the service without --delivery leds, or without weighted localities",
         }
     }
 
@@ -168,6 +190,10 @@ pub fn findings(snapshot: &Snapshot, storage: &Storage, ledger: &Ledger) -> Vec<
         .extend(shortened(FindingKind::HookFailed, projection::findings::findings(state).map(hook_failed)));
     findings.extend(ignored(state));
     findings.extend(shortened(FindingKind::WithoutEndpoint, without_endpoint(state)));
+    let hidden = state.clusters().iter().filter_map(|(name, cluster)| hidden(state, name, cluster));
+    findings.extend(shortened(FindingKind::EndpointsHidden, hidden));
+    findings.extend(shortened(FindingKind::SocketsOnly, state.clusters().iter().filter_map(sockets_only)));
+    findings.extend(shortened(FindingKind::LedsOff, state.services().iter().filter_map(leds_off)));
     findings.sort_by_key(|finding| (finding.severity, finding.kind));
     findings
 }
@@ -224,7 +250,7 @@ fn oversized(ledger: &Ledger) -> Option<Finding> {
     (count > 0).then(|| FindingKind::ResponseOversized.found('-', detail))
 }
 
-fn none_ready((name, cluster): (&ClusterName, &std::sync::Arc<Cluster>)) -> Option<Finding> {
+fn none_ready((name, cluster): (&ClusterName, &Arc<Cluster>)) -> Option<Finding> {
     let published = cluster.members.values().filter_map(|member| member.published.as_ref());
     let ready = published.filter(|published| published.health == HealthStatus::Healthy).count();
     let detail = format!("none of its {} endpoints gets requests", cluster.members.len());
@@ -255,4 +281,29 @@ fn ignored(state: &State) -> Option<Finding> {
 fn without_endpoint(state: &State) -> impl Iterator<Item = Finding> + '_ {
     let without = state.workers().iter().filter(|(_, worker)| worker.registration.endpoints.is_empty());
     without.map(|(key, _)| FindingKind::WithoutEndpoint.found(key, "it has no port".to_owned()))
+}
+
+fn hidden(state: &State, name: &ClusterName, cluster: &Cluster) -> Option<Finding> {
+    let key = ResourceKey { kind: ResourceKind::ClusterLoadAssignment, name: name.to_string() };
+    let hidden = cluster.members.values().filter(|member| member.published.is_some()).count();
+    let detail =
+        format!("an assignment that was applied is served in the place of {hidden} endpoints of workers");
+    (hidden > 0 && state.applied().contains_key(&key))
+        .then(|| FindingKind::EndpointsHidden.found(name, detail))
+}
+
+fn sockets_only((name, cluster): (&ClusterName, &Arc<Cluster>)) -> Option<Finding> {
+    let published = cluster.members.iter().filter(|(_, member)| member.published.is_some());
+    let (sockets, others): (Vec<_>, Vec<_>) =
+        published.partition(|(address, _)| !Dials::IpOnly.reaches(address));
+    let detail = format!("all of its {} endpoints are Unix domain sockets", sockets.len());
+    (!sockets.is_empty() && others.is_empty() && cluster.routed.is_some())
+        .then(|| FindingKind::SocketsOnly.found(name, detail))
+}
+
+fn leds_off((name, service): (&ServiceName, &Arc<Service>)) -> Option<Finding> {
+    let policy = service.policy();
+    let detail = "its endpoints come in whole assignments, because its localities are weighted".to_owned();
+    (policy.delivery == Delivery::Leds && policy.locality_weighting == LocalityWeighting::On)
+        .then(|| FindingKind::LedsOff.found(name, detail))
 }

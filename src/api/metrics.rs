@@ -9,25 +9,30 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 
 use super::Sources;
 use super::findings::FindingKind;
 use super::status::{self, StatusView};
+use crate::engine::Meters;
 use crate::problem::Problem;
 
 /// What Prometheus and others ask for by this name.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) async fn metrics(State(sources): State<Sources>) -> Result<Response, Problem> {
-    let text = text(status::view(&sources)).map_err(|fault| {
+    let text = text(status::view(&sources), sources.handle.meters()).map_err(|fault| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", fault.to_string(), "see the server's log")
     })?;
     Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
 }
 
-fn text(status: StatusView) -> Result<String, fmt::Error> {
+fn text(status: StatusView, meters: &Meters) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
+    registry.register("foldplane_wishes", "What was asked for, by what came of it", meters.wishes.clone());
+    let help = "How long it took to make a batch of events durable";
+    registry.register_with_unit("foldplane_commit", help, Unit::Seconds, meters.commit_seconds.clone());
+    registry.register("foldplane_commit_events", "Events of a batch", meters.commit_events.clone());
     registry.register_collector(Box::new(Scrape(status)));
     let mut text = String::new();
     encode(&mut text, &registry)?;
@@ -157,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_name_that_is_served_is_documented_and_every_other_way() {
-        let text = text(StatusView::default()).unwrap();
+        let text = text(StatusView::default(), &Meters::default()).unwrap();
         let served: BTreeSet<String> = text
             .lines()
             .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '))

@@ -10,6 +10,7 @@ mod batch;
 #[cfg(test)]
 mod lease_tests;
 mod leases;
+mod meters;
 mod open;
 mod saver;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 pub use batch::Batch;
+pub use meters::Meters;
 pub use open::{Opened, open};
 pub use saver::{Saver, saved_state};
 pub use timers::{Settings, Timers};
@@ -133,6 +135,7 @@ pub struct Handle {
     storage: watch::Receiver<Storage>,
     events: broadcast::Sender<Arc<[Envelope]>>,
     log: Arc<dyn LogReader>,
+    meters: Meters,
 }
 
 impl std::fmt::Debug for Handle {
@@ -222,6 +225,12 @@ impl Handle {
         self.events.subscribe()
     }
 
+    /// What the writer has done since its start.
+    #[must_use]
+    pub const fn meters(&self) -> &Meters {
+        &self.meters
+    }
+
     /// The log, for reading.
     #[must_use]
     pub fn log(&self) -> &Arc<dyn LogReader> {
@@ -261,7 +270,9 @@ pub fn engine(
         storage: storage.subscribe(),
         events: events.clone(),
         log: reader,
+        meters: Meters::default(),
     };
-    let outlets = writer::Outlets { snapshots, resources, storage, events };
+    let meters = handle.meters.clone();
+    let outlets = writer::Outlets { snapshots, resources, storage, events, meters };
     (handle, Writer::new(log, queue, doors, outlets, settings, wall_clock))
 }

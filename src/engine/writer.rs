@@ -7,8 +7,9 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::meters::{ACCEPTED, UNAVAILABLE};
 use super::timers::subject;
-use super::{Accepted, Batch, Request, Settings, Storage, SubmitError, Timers};
+use super::{Accepted, Batch, Meters, Request, Settings, Storage, SubmitError, Timers};
 use crate::command::Command;
 use crate::events::log::{EventLog, LogError};
 use crate::events::{Actor, Envelope, Event, Offset, Timestamp};
@@ -28,6 +29,7 @@ pub(super) struct Outlets {
     pub(super) resources: watch::Sender<Arc<Resources>>,
     pub(super) storage: watch::Sender<Storage>,
     pub(super) events: broadcast::Sender<Arc<[Envelope]>>,
+    pub(super) meters: Meters,
 }
 
 /// The one writer of a log.
@@ -181,7 +183,7 @@ impl Writer {
             return Ok(());
         }
         let Some(mut log) = self.log.take() else { return Err(Undurable::broken("the log is closed")) };
-        let batch = events.to_vec();
+        let (batch, begun) = (events.to_vec(), Instant::now());
         let worked = tokio::task::spawn_blocking(move || {
             let result = append(log.as_mut(), &batch, unavailable);
             (log, result)
@@ -189,6 +191,9 @@ impl Writer {
         match worked.await {
             Ok((log, result)) => {
                 self.log = Some(log);
+                if result.is_ok() && !events.is_empty() {
+                    self.outlets.meters.commit(events.len(), begun.elapsed());
+                }
                 result.map_err(|fault| Undurable::from(&fault))
             }
             Err(panicked) => {
@@ -222,6 +227,7 @@ impl Writer {
         let snapshot = self.snapshot();
         self.timers.log_works(self.now_ms(), snapshot.state());
         for Decided { request, verdict } in decided {
+            self.outlets.meters.count(outcome(&verdict));
             let result = verdict.map(|offset| Accepted { offset, snapshot: Arc::clone(&snapshot) });
             match (request.answer, result) {
                 // Whoever asked has gone; what was decided stays decided.
@@ -248,6 +254,7 @@ impl Writer {
         for Decided { request, .. } in decided {
             match request.answer {
                 Some(answer) => {
+                    self.outlets.meters.count(UNAVAILABLE);
                     let unavailable = SubmitError::StorageUnavailable { reason: reason.clone() };
                     drop(answer.send(Err(unavailable)));
                 }
@@ -255,6 +262,15 @@ impl Writer {
                 None => self.owed.requests.push(request),
             }
         }
+    }
+}
+
+/// What came of a wish.
+const fn outcome(verdict: &Result<Offset, SubmitError>) -> &'static str {
+    match verdict {
+        Ok(_) => ACCEPTED,
+        Err(SubmitError::Rejected(rejection)) => rejection.code.as_str(),
+        Err(SubmitError::StorageUnavailable { .. } | SubmitError::Stopping) => UNAVAILABLE,
     }
 }
 
