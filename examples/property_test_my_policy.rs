@@ -1,113 +1,138 @@
-//! A supervisor's own rule, tested with Foldplane's generators: at most two workers of a service serve on one host.
+//! A policy of one's own, tested with Foldplane's generators: admin ports are nobody's business, and whoever is said to be less
+//! than well gets no requests.
 //!
 //! ```console
 //! $ cargo test --example property_test_my_policy
-//! $ foldplane log export --scrub --to my.jsonl     # a real log as one more case
-//! $ cargo run --example property_test_my_policy -- my.jsonl
+//! $ cargo run --example property_test_my_policy -- my.jsonl     # what it would publish of a log that was exported
 //! ```
 //!
-//! To test a rule of your own, copy this file into a crate that has `foldplane` with the feature `testing` and `proptest`, and
-//! write [`wishes`] anew. What the tests ask of it is asked of any rule: it comes to rest, it holds then, and it takes no
-//! more than it must.
+//! It is written twice, as hooks of a program that has Foldplane as its library and as expressions that `foldplane policy set`
+//! takes, and the two are held against each other. To test a policy of your own, copy this file into a crate that has `foldplane`
+//! with the feature `testing` and `proptest`, and write [`Careful`] and [`expressions`] anew.
 #![allow(clippy::print_stdout, reason = "an example that prints what it found")]
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use foldplane::command::Command;
-use foldplane::events::{HostName, ServiceName, WorkerRef};
-use foldplane::projection::state::{Phase, State};
-use foldplane::testing::{corpus, replay};
+use foldplane::api::views;
+use foldplane::events::event::Policy;
+use foldplane::projection::hooks::{EndpointFacts, HookFailure, Hooks};
+use foldplane::projection::state::State;
+use foldplane::projection::{HealthStatus, Snapshot};
+use foldplane::testing::corpus;
 
-/// How many workers of one service may serve on one host: with more, the loss of a host is the loss of the service.
-const WORKERS_ON_ONE_HOST_MAX: usize = 2;
+/// The policy as hooks.
+#[derive(Debug)]
+struct Careful;
 
-/// Who serves, by service and host, the oldest registration first.
-fn serving(state: &State) -> BTreeMap<(ServiceName, HostName), Vec<WorkerRef>> {
-    let mut groups: BTreeMap<_, Vec<WorkerRef>> = BTreeMap::new();
-    for (key, worker) in state.workers() {
-        if !matches!(worker.phase, Phase::Draining { .. }) {
-            let reference = WorkerRef { key: key.clone(), generation: worker.generation };
-            groups.entry((key.service.clone(), key.host.clone())).or_default().push(reference);
-        }
+impl Hooks for Careful {
+    fn name(&self) -> &str {
+        "careful 1"
     }
-    groups.values_mut().for_each(|workers| workers.sort_by_key(|worker| worker.generation));
-    groups
+
+    fn include(&self, endpoint: &EndpointFacts<'_>) -> Result<bool, HookFailure> {
+        Ok(endpoint.endpoint.port != "admin")
+    }
+
+    fn health(
+        &self,
+        endpoint: &EndpointFacts<'_>,
+        default: Option<HealthStatus>,
+    ) -> Result<Option<HealthStatus>, HookFailure> {
+        let is_well = endpoint.verdict == "healthy";
+        Ok(if is_well { default } else { default.map(|_| HealthStatus::Unhealthy) })
+    }
 }
 
-/// What the rule wants in this state: the youngest of those that are too many are drained.
-fn wishes(state: &State) -> Vec<Command> {
-    let too_many = serving(state).into_values().flat_map(|workers| {
-        let first = workers.len().min(WORKERS_ON_ONE_HOST_MAX);
-        workers.into_iter().skip(first)
-    });
-    let reason = "too many on one host".to_owned();
-    too_many.map(|worker| Command::Drain { worker, reason: reason.clone(), drain_ms: None }).collect()
+/// The same as expressions.
+fn expressions() -> Policy {
+    Policy {
+        include: Some("worker.endpoint.port != 'admin'".to_owned()),
+        cluster: None,
+        health: Some("worker.verdict == 'healthy' || default == 'ABSENT' ? default : 'UNHEALTHY'".to_owned()),
+    }
 }
 
-/// Says where the rule would have acted in a log that was exported.
+/// The beginning of a log under these hooks.
+fn under_hooks() -> Snapshot {
+    Snapshot::of(State::with_hooks(Arc::new(Careful)))
+}
+
+/// What is published, a line an endpoint.
+fn published(snapshot: &Snapshot) -> Vec<String> {
+    let listing = views::endpoints(snapshot, None);
+    let line = |item: &views::EndpointView| {
+        format!("{} {} {} {} {}", item.cluster, item.port, item.address, item.health, item.worker)
+    };
+    listing.items.iter().map(line).collect()
+}
+
+/// Says what is published at the end of a log under the policy.
 fn main() -> ExitCode {
     let Some(path) = std::env::args().nth(1) else {
         println!("name a log that `foldplane log export` wrote, or run the tests");
         return ExitCode::from(2);
     };
-    let log = match std::fs::read_to_string(&path).map(|lines| corpus(&lines)) {
-        Ok(Ok(log)) => log,
-        Ok(Err(error)) => {
-            println!("{path}: {error}");
-            return ExitCode::FAILURE;
+    let read = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+    match read.and_then(|lines| corpus(&lines).map_err(|error| error.to_string())) {
+        Ok(log) => {
+            let (snapshot, _) = under_hooks().fold(&log);
+            published(&snapshot).iter().for_each(|line| println!("{line}"));
+            ExitCode::SUCCESS
         }
         Err(error) => {
             println!("{path}: {error}");
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
-    };
-    replay(&log, |snapshot| {
-        let wishes = wishes(snapshot.state());
-        if !wishes.is_empty() {
-            println!("{}: {} workers are too many", snapshot.offset(), wishes.len());
-        }
-    });
-    ExitCode::SUCCESS
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use foldplane::testing::{World, steps};
+    use foldplane::command::Command;
+    use foldplane::events::event::Verdict;
+    use foldplane::testing::{Step, Wanted, World, steps};
     use proptest::prelude::*;
 
     use super::*;
 
-    /// The rule acts until it has nothing left to wish.
-    fn obey(world: &mut World) {
-        for command in wishes(world.snapshot.state()) {
-            world.command(&command).expect("a live worker can be drained");
-        }
-        assert_eq!(wishes(world.snapshot.state()), [], "the rule does not come to rest");
+    /// Whatever happens, without policies that others set.
+    fn happenings() -> impl Strategy<Value = Vec<Step>> {
+        let of_others = |step: &Step| matches!(step.wanted, Wanted::SetPolicy { .. });
+        steps(1..60).prop_map(move |steps| steps.into_iter().filter(|step| !of_others(step)).collect())
     }
 
     proptest! {
         #[test]
-        fn the_rule_holds_whatever_happened(steps in steps(1..60)) {
-            let mut world = World::default();
+        fn it_publishes_no_admin_port_and_nobody_who_is_not_well_as_healthy(steps in happenings()) {
+            let mut world = World::under(under_hooks());
             for step in &steps {
                 let _refused = world.step(step);
-                let before = serving(world.snapshot.state());
-                obey(&mut world);
-                let after = serving(world.snapshot.state());
-                prop_assert!(after.values().all(|workers| workers.len() <= WORKERS_ON_ONE_HOST_MAX));
-                // It takes no more than it must: where there were few, all are left, and of many as many as may be.
-                for (group, workers) in &before {
-                    let left = after.get(group).map_or(0, Vec::len);
-                    prop_assert_eq!(left, workers.len().min(WORKERS_ON_ONE_HOST_MAX));
+                let state = world.snapshot.state();
+                for item in views::endpoints(&world.snapshot, None).items {
+                    prop_assert_ne!(&item.port, "admin");
+                    let mut workers = state.workers().iter();
+                    let (_, worker) = workers.find(|(key, _)| key.to_string() == item.worker).unwrap();
+                    let is_well = worker.verdict() == Verdict::Healthy;
+                    prop_assert!(is_well || item.health != HealthStatus::Healthy, "{item:?}");
                 }
+            }
+        }
+
+        #[test]
+        fn hooks_and_expressions_publish_the_same(steps in happenings()) {
+            let (mut hooked, mut expressed) = (World::under(under_hooks()), World::default());
+            expressed.command(&Command::SetPolicy { service: None, policy: expressions() }).unwrap();
+            for step in &steps {
+                let _refused = (hooked.step(step), expressed.step(step));
+                prop_assert_eq!(published(&hooked.snapshot), published(&expressed.snapshot));
             }
         }
     }
 
     #[test]
-    fn a_log_that_was_kept_is_a_case_too() {
-        let lines = include_str!("../tests/testdata/worlds/one-life/log.jsonl");
-        replay(&corpus(lines).unwrap(), |snapshot| assert_eq!(wishes(snapshot.state()), []));
+    fn the_policy_is_taken_when_it_is_set() {
+        let set = Command::SetPolicy { service: None, policy: expressions() };
+        World::default().command(&set).unwrap();
     }
 }

@@ -18,20 +18,8 @@
     reason = "a test program, not the product"
 )]
 
-#[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
-#[path = "../../tests/model/brought.rs"]
-mod brought;
-#[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
-#[path = "../../tests/model/dull.rs"]
-mod dull;
-#[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
-#[path = "../../tests/model/rules.rs"]
-mod rules;
 #[path = "../../tests/sim/simulator/mod.rs"]
 mod simulator;
-#[allow(dead_code, reason = "the model has more to say than is asked here")]
-#[path = "../../tests/model/told.rs"]
-mod told;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -197,10 +197,7 @@ impl<'a> Search<'a> {
     fn held(&self, name: &PortName) -> Option<u16> {
         let worker = self.state.workers().get(self.key)?;
         let endpoint = worker.registration.endpoints.iter().find(|endpoint| endpoint.port == *name)?;
-        match &endpoint.address {
-            EndpointAddress::Ip(address) => Some(address.port()),
-            EndpointAddress::Unix(_) => None,
-        }
+        endpoint.address.port()
     }
 
     /// Two hosts may have one address, such as two that never reported: a number is free where neither uses it there.

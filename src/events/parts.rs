@@ -105,6 +105,17 @@ pub enum EndpointAddress {
     Unix(SocketPath),
 }
 
+impl EndpointAddress {
+    /// The number of its port; none for a socket with a path.
+    #[must_use]
+    pub const fn port(&self) -> Option<u16> {
+        match self {
+            Self::Ip(address) => Some(address.port()),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
 /// Whether registration alone means that a worker can serve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Readiness {

@@ -15,16 +15,22 @@
 //!     prop_assert!(state.addresses().values().all(|owner| state.workers().contains_key(owner)));
 //! });
 //! ```
+//!
+//! What a log means can be asked of the [`model`]; who owns what is checked by [`check_owners`], versions by [`Ledger`] and
+//! [`model::Past`], streams by [`Client`], and as text with [`scenario`].
 
 mod client;
 mod corpus;
 mod events;
 pub mod fuzz;
 mod ledger;
+pub mod model;
 mod names;
+mod owners;
 mod parts;
 mod proxy;
 mod resources;
+pub mod scenario;
 mod steps;
 mod world;
 
@@ -33,6 +39,7 @@ pub use corpus::{CorpusError, corpus, replay};
 pub use events::events;
 pub use ledger::Ledger;
 pub use names::{host, port, service, session, socket_path, view_name, worker};
+pub use owners::check_owners;
 pub use proxy::Proxy;
 pub use steps::{Aim, Step, Wanted, crowd, step, steps};
 pub use world::{World, play};

@@ -25,6 +25,12 @@ impl Default for World {
 }
 
 impl World {
+    /// One that begins with this, such as under hooks of one's own.
+    #[must_use]
+    pub fn under(snapshot: Snapshot) -> Self {
+        Self { snapshot, ..Self::default() }
+    }
+
     /// Makes a step. Its events are durable and published one by one.
     ///
     /// # Errors

@@ -7,15 +7,11 @@ use foldplane::events::{Actor, Envelope, Timestamp, WorkerKey};
 use foldplane::projection::findings::findings;
 use foldplane::projection::resources::Dials;
 use foldplane::projection::{Outcome, Snapshot};
-use foldplane::testing::{Ledger, Step, Wanted, step, worker};
+use foldplane::testing::model::{Past, check_decision, failures, living, told, told_by};
+use foldplane::testing::{Ledger, Step, Wanted, check_owners, step, worker};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
-
-use crate::dull::{Life, living, number};
-use crate::told::{by, by_the_model, failures};
-use crate::verdict;
-use crate::versions::Past;
 
 /// Knows which workers anybody has ever wished for, so that later wishes hit something.
 pub(crate) struct Wishes;
@@ -55,7 +51,8 @@ pub(crate) struct Watched {
 
 impl Default for Watched {
     fn default() -> Self {
-        let seen = [Dials::Everything, Dials::IpOnly].map(|dials| (dials, Past::new(), Ledger::default()));
+        let seen =
+            [Dials::Everything, Dials::IpOnly].map(|dials| (dials, Past::default(), Ledger::default()));
         Self { real: Snapshot::default(), events: Vec::new(), seen, now_ms: 1_000_000 }
     }
 }
@@ -68,7 +65,7 @@ impl Watched {
         let state = self.real.state();
         let command = step.wanted.command(state);
         let answer = decide(state, &command, now);
-        verdict::check(&self.events, &command, now, &answer);
+        check_decision(&self.events, &command, now, &answer);
         let Ok(made) = answer else { return };
         for event in made {
             self.happen(event, now);
@@ -89,10 +86,10 @@ impl Watched {
 
     fn judge(&mut self) {
         for (dials, past, ledger) in &mut self.seen {
-            past.push(by_the_model(&self.events, *dials));
+            past.push(told(&self.events, *dials));
             let resources = self.real.resources().dialled(*dials);
             assert_eq!(
-                &by(self.real.resources(), *dials),
+                &told_by(self.real.resources(), *dials),
                 past.last(),
                 "what {dials:?} is and should be told"
             );
@@ -100,24 +97,6 @@ impl Watched {
             ledger.check(&resources);
         }
         assert_eq!(findings(self.real.state()).count(), failures(&self.events), "hooks that give no answer");
-    }
-
-    /// No port of a host and no address has two owners, and the state knows each owner.
-    fn check_owners(&self) {
-        let living = living(&self.events);
-        let owned = || {
-            let endpoints = |life: &Life<'_>| life.registration.endpoints.clone();
-            living.iter().flat_map(move |life| endpoints(life).into_iter().map(|one| (life.key, one.address)))
-        };
-        let numbers = || owned().filter_map(|(key, address)| Some((&key.host, number(&address)?)));
-        let ports: BTreeSet<_> = numbers().collect();
-        assert_eq!(ports.len(), numbers().count(), "a port has two owners");
-        let addresses: BTreeSet<_> = owned().map(|(_, address)| address).collect();
-        assert_eq!(addresses.len(), owned().count(), "an address has two owners");
-        let state = self.real.state();
-        assert_eq!(state.ports().len(), ports.len());
-        assert_eq!(state.addresses().len(), addresses.len());
-        assert_eq!(state.workers().len(), living.len());
     }
 }
 
@@ -135,7 +114,8 @@ impl StateMachineTest for Watched {
     }
 
     fn check_invariants(watched: &Self, _: &BTreeSet<WorkerKey>) {
-        watched.check_owners();
+        check_owners(watched.real.state());
+        assert_eq!(watched.real.state().workers().len(), living(&watched.events).len());
         assert_eq!(watched.real.state().anomalies(), 0);
     }
 }

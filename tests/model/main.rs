@@ -14,12 +14,9 @@
     reason = "the model looks for what it knows of; the fold itself breaks when there is a new event"
 )]
 
-mod admission;
-mod brought;
 mod collections;
 mod content;
 mod corpus;
-mod dull;
 mod hooks;
 #[path = "../support/corpus.rs"]
 mod inputs;
@@ -29,13 +26,8 @@ mod order;
 mod published;
 mod reach;
 mod replay;
-mod rules;
-mod services;
 mod silence;
 mod streams;
-mod told;
 mod totality;
-mod verdict;
-mod versions;
 mod views;
 mod worlds;

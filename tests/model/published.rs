@@ -11,15 +11,13 @@ use foldplane::events::{Actor, Envelope, Event, PortName, SessionId, Timestamp, 
 use foldplane::projection::resources::{Dials, TypeUrl};
 use foldplane::projection::state::State;
 use foldplane::projection::{HealthStatus, Outcome, Snapshot, evolve};
+use foldplane::testing::model::{is_hidden, told_by};
 use foldplane::testing::{play, steps};
 use proptest::prelude::*;
 
-use crate::brought::is_hidden;
-use crate::told::by;
-
 /// The addresses of workers that get requests, as xDS has them.
 fn ready_over_xds(snapshot: &Snapshot) -> BTreeSet<String> {
-    let told = by(snapshot.resources(), Dials::Everything);
+    let told = told_by(snapshot.resources(), Dials::Everything);
     let of_workers = |(type_url, name): &(TypeUrl, String)| {
         *type_url == TypeUrl::ClusterLoadAssignment && !is_hidden(snapshot, name)
     };

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use foldplane::events::Envelope;
 use foldplane::projection::resources::{Dials, NodeLabels, Resources, Scope, Shown, TypeUrl, Version};
+use foldplane::testing::model::views;
 use foldplane::testing::{Answer, Client, Step, Turn, World, published, step, worker};
 use foldplane::xds::protocol::Variant;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
-
-use crate::dull::views;
 
 /// What may happen.
 #[derive(Clone, Debug)]

@@ -3,32 +3,30 @@
 use foldplane::events::Envelope;
 use foldplane::projection::resources::Dials;
 use foldplane::projection::{Outcome, Snapshot};
+use foldplane::testing::model::{Past, told, told_by};
 use foldplane::testing::{Ledger, events, play, steps};
 use proptest::prelude::*;
-
-use crate::told::{by, by_the_model};
-use crate::versions::Past;
 
 /// Folds the events one by one beside the model.
 #[track_caller]
 fn check(events: &[Envelope]) {
-    let (mut real, mut past, mut ledger) = (Snapshot::default(), Past::new(), Ledger::default());
+    let (mut real, mut past, mut ledger) = (Snapshot::default(), Past::default(), Ledger::default());
     let mut ignored = 0;
     for (count, envelope) in (1..).zip(events) {
         let (next, outcomes) = real.fold([envelope]);
         if let [Outcome::Ignored(_)] = outcomes.as_slice() {
             ignored += 1;
             assert_eq!(
-                by(next.resources(), Dials::Everything),
-                by(real.resources(), Dials::Everything),
+                told_by(next.resources(), Dials::Everything),
+                told_by(real.resources(), Dials::Everything),
                 "an ignored event changed something"
             );
             assert_eq!(next.state().workers(), real.state().workers());
         }
         real = next;
         assert_eq!(real.state().anomalies(), ignored);
-        past.push(by_the_model(&events[..count], Dials::Everything));
-        assert_eq!(&by(real.resources(), Dials::Everything), past.last());
+        past.push(told(&events[..count], Dials::Everything));
+        assert_eq!(&told_by(real.resources(), Dials::Everything), past.last());
         past.check(real.resources());
         ledger.check(real.resources());
     }

@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 use foldplane::api::views;
 use foldplane::projection::Snapshot;
 use foldplane::projection::resources::{Dials, TypeUrl};
+use foldplane::testing::model::{is_hidden, told_by};
 use foldplane::testing::{play, steps};
 use proptest::prelude::*;
-
-use crate::brought::is_hidden;
-use crate::told::by;
 
 /// `cluster address HEALTH` of all that workers make and clients are sent, as lists have it.
 fn listed(snapshot: &Snapshot) -> BTreeSet<String> {
@@ -24,7 +22,7 @@ fn sent(snapshot: &Snapshot) -> BTreeSet<String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         format!("{cluster} {} {}", words[2], words[3])
     };
-    let told = by(snapshot.resources(), Dials::Everything);
+    let told = told_by(snapshot.resources(), Dials::Everything);
     let of_workers = told.iter().filter(|((type_url, name), _)| {
         *type_url == TypeUrl::ClusterLoadAssignment && !is_hidden(snapshot, name)
     });

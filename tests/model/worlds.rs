@@ -12,9 +12,8 @@ use expect_test::expect_file;
 use foldplane::events::Envelope;
 use foldplane::projection::resources::{Change, Dials, Resources, TypeUrl};
 use foldplane::projection::{Outcome, Snapshot};
+use foldplane::testing::model::told_by;
 use foldplane::testing::{corpus, replay};
-
-use crate::told::by;
 
 fn worlds() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testdata/worlds")
@@ -38,7 +37,7 @@ fn outcome(log: &[Envelope]) -> String {
             _ => changes(snapshot.resources(), next.resources()),
         };
         writeln!(text, "{} {}:{news}", envelope.offset, envelope.event.name()).unwrap();
-        if by(next.resources(), Dials::Everything) != by(snapshot.resources(), Dials::Everything) {
+        if told_by(next.resources(), Dials::Everything) != told_by(snapshot.resources(), Dials::Everything) {
             text.push_str(&endpoints(next.resources()));
         }
         snapshot = next;
@@ -74,7 +73,7 @@ fn versions(resources: &Arc<Resources>) -> String {
 
 fn endpoints(resources: &Arc<Resources>) -> String {
     let mut text = String::new();
-    let (told, told_by_ip) = (by(resources, Dials::Everything), by(resources, Dials::IpOnly));
+    let (told, told_by_ip) = (told_by(resources, Dials::Everything), told_by(resources, Dials::IpOnly));
     for ((type_url, name), endpoints) in &told {
         if *type_url != TypeUrl::ClusterLoadAssignment {
             continue;

@@ -14,20 +14,8 @@
     reason = "all of this is a test, though most of it stands outside of the test functions"
 )]
 
-#[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
-#[path = "../model/brought.rs"]
-mod brought;
-#[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
-#[path = "../model/dull.rs"]
-mod dull;
 mod kept;
-#[allow(dead_code, clippy::wildcard_enum_match_arm, reason = "the model has more to say than is asked here")]
-#[path = "../model/rules.rs"]
-mod rules;
 mod simulator;
-#[allow(dead_code, reason = "the model has more to say than is asked here")]
-#[path = "../model/told.rs"]
-mod told;
 
 use std::ops::Range;
 

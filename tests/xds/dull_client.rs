@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldplane::projection::resources::{Resource, Resources, TypeUrl};
 use foldplane::xds::protocol::{Edit, Names, Request, Response, ResponseType, Variant};
 
-use crate::world::{World, is_bad, is_empty};
+use envoy_types::pb::envoy::config::endpoint::v3::ClusterLoadAssignment;
+use envoy_types::pb::google::protobuf::Any;
+use foldplane::testing::scenario::Stock;
+use prost::Message;
 
 /// What it wants and holds of one type.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +87,7 @@ impl DullClient {
     }
 
     /// Takes a response in, and answers it.
-    pub(crate) fn receive(&mut self, response: &Response, world: &World) -> Request {
+    pub(crate) fn receive(&mut self, response: &Response, world: &Stock) -> Request {
         let ResponseType::Served(type_url) = response.type_url else { panic!("an unserved type") };
         let interest = self.interests.get_mut(&type_url).unwrap();
         interest.nonce.clone_from(&response.nonce);
@@ -159,4 +162,16 @@ impl Interest {
             self.held.insert(name, resource.version.to_string());
         }
     }
+}
+
+/// Whether this client refuses it.
+pub(crate) fn is_bad(world: &Stock, resource: &Resource) -> bool {
+    world.label(resource).ends_with("=bad")
+}
+
+/// Whether it is an assignment without endpoints.
+fn is_empty(resource: &Resource) -> bool {
+    let any = Any::decode(resource.any().as_ref()).unwrap();
+    any.type_url == TypeUrl::ClusterLoadAssignment.as_str()
+        && ClusterLoadAssignment::decode(any.value.as_slice()).unwrap().endpoints.is_empty()
 }

@@ -8,7 +8,7 @@ use foldplane::xds::protocol::{Edit, Machine, Names, Request, Served, StreamId, 
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::world::World;
+use foldplane::testing::scenario::Stock;
 
 /// More responses than this to one message, each of which is accepted, are a loop.
 const RESPONSES_MAX: usize = 50;
@@ -47,13 +47,12 @@ fn request(variant: Variant) -> BoxedStrategy<Request> {
 
 /// Plays messages, with a change of the world before each.
 fn play(variant: Variant, requests: &[Request]) {
-    let mut world = World::default();
+    let mut world = Stock::default();
     let mut machine = Machine::new(StreamId(1), variant, Served::All, &world.resources);
     let now = Duration::from_secs(100);
     for (number, request) in requests.iter().enumerate() {
-        world.change(
-            ["cds a=1 eds a=1 lds a=api", "cds a=2 -b rds a=1", "cds b=1 -a eds -a lds -a"][number % 3],
-        );
+        let edits = ["cds a=1 eds a=1 lds a=api", "cds a=2 -b rds a=1", "cds b=1 -a eds -a lds -a"];
+        world.change(edits[number % 3]).unwrap();
         if machine.on_request(request, &world.resources, now).is_err() {
             return;
         }

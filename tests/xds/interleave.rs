@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::dull_client::DullClient;
-use crate::world::World;
+use foldplane::testing::scenario::Stock;
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
@@ -59,7 +59,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 struct Run {
     variant: Variant,
-    world: World,
+    world: Stock,
     client: DullClient,
     machine: Machine,
     streams: u64,
@@ -75,7 +75,7 @@ struct Run {
 
 impl Run {
     fn new(variant: Variant) -> Self {
-        let world = World::default();
+        let world = Stock::default();
         Self {
             variant,
             machine: Machine::new(StreamId(1), variant, Served::All, &world.resources),
@@ -94,7 +94,7 @@ impl Run {
 
     fn step(&mut self, step: &Step) {
         match step {
-            Step::Change(edits) => self.world.change(edits),
+            Step::Change(edits) => self.world.change(edits).unwrap(),
             // Collections are followed in delta only (xds-rules 35).
             Step::Toggle(TypeUrl::LbEndpoint, _) if self.variant == Variant::Sotw => {}
             Step::Toggle(type_url, name) => self.requests.extend(self.client.toggle(*type_url, name)),
@@ -181,12 +181,12 @@ impl Run {
         let mut good = String::from(" ");
         for type_url in TypeUrl::ALL {
             for resource in self.world.resources.of(type_url).iter() {
-                if crate::world::is_bad(&self.world, resource) {
+                if crate::dull_client::is_bad(&self.world, resource) {
                     good += &format!("{} {}=good ", type_url.short(), resource.name);
                 }
             }
         }
-        self.world.change(&good);
+        self.world.change(&good).unwrap();
         self.calm();
         assert_eq!(self.client.differences(&self.world.resources), Vec::<String>::new());
         assert_eq!(self.machine.settled(), self.world.resources.offset());

@@ -16,7 +16,6 @@ mod grpc;
 mod identity;
 mod script;
 mod server;
-mod world;
 
 mod answers;
 mod collections;

@@ -7,17 +7,17 @@ use foldplane::projection::resources::TypeUrl;
 use foldplane::xds::Standing::{self, Reached, Rejected, Waiting};
 use foldplane::xds::protocol::{Edit, Machine, Names, Request, Served, StreamId, Variant};
 
-use crate::world::World;
+use foldplane::testing::scenario::Stock;
 
 /// A delta client of clusters.
 struct Client {
-    world: World,
+    world: Stock,
     machine: Machine,
 }
 
 impl Client {
     fn new() -> Self {
-        let world = World::default();
+        let world = Stock::default();
         let machine = Machine::new(StreamId(1), Variant::Delta, Served::All, &world.resources);
         let mut client = Self { world, machine };
         client.say("", None);
@@ -55,11 +55,11 @@ impl Client {
 #[test]
 fn an_answer_counts_for_the_offset_that_it_is_about_and_not_for_later_ones() {
     let mut client = Client::new();
-    client.world.change("cds web=1");
+    client.world.change("cds web=1").unwrap();
     client.accept();
-    client.world.change("cds web=2");
+    client.world.change("cds web=2").unwrap();
     let second = client.next();
-    client.world.change("cds web=3");
+    client.world.change("cds web=3").unwrap();
     assert_eq!(client.machine.next(&client.world.resources, Duration::ZERO), None, "one is unanswered");
     client.stands(&[Reached, Waiting, Waiting]);
     client.say(&second, None);
@@ -67,7 +67,7 @@ fn an_answer_counts_for_the_offset_that_it_is_about_and_not_for_later_ones() {
     client.accept();
     client.stands(&[Reached, Reached, Reached]);
     // What does not concern it, it has; what is not there yet, nobody has.
-    client.world.change("eds web=1");
+    client.world.change("eds web=1").unwrap();
     assert_eq!(client.machine.next(&client.world.resources, Duration::ZERO), None);
     client.stands(&[Reached, Reached, Reached, Reached, Waiting]);
 }
@@ -75,16 +75,16 @@ fn an_answer_counts_for_the_offset_that_it_is_about_and_not_for_later_ones() {
 #[test]
 fn what_is_refused_stays_so_until_something_newer_is_accepted() {
     let mut client = Client::new();
-    client.world.change("cds web=1");
+    client.world.change("cds web=1").unwrap();
     client.accept();
-    client.world.change("cds web=bad");
+    client.world.change("cds web=bad").unwrap();
     let bad = client.next();
     client.say(&bad, Some("bad"));
     client.stands(&[Reached, Rejected, Waiting]);
-    client.world.change("cds other=1");
+    client.world.change("cds other=1").unwrap();
     client.accept();
     client.stands(&[Reached, Rejected, Rejected]);
-    client.world.change("cds web=3");
+    client.world.change("cds web=3").unwrap();
     client.stands(&[Reached, Rejected, Rejected, Waiting]);
     client.accept();
     client.stands(&[Reached, Reached, Reached, Reached]);

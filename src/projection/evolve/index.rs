@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Anomaly;
 use super::publish::{publish, publish_service, withdraw};
-use crate::events::event::{Endpoint, EndpointAddress, HostReport, Policy, Registration, ServiceSpec};
+use crate::events::event::{Endpoint, HostReport, Policy, Registration, ServiceSpec};
 use crate::events::{Envelope, HostName, ServiceName, WorkerKey};
 use crate::projection::hooks::CompiledPolicy;
 use crate::projection::state::{PortKey, Rest, RestCause, State, Worker};
@@ -125,10 +125,7 @@ pub(super) fn change_policy(state: &mut State, service: Option<&ServiceName>, po
 }
 
 fn port_key(key: &WorkerKey, endpoint: &Endpoint) -> Option<PortKey> {
-    match &endpoint.address {
-        EndpointAddress::Ip(address) => Some(PortKey { host: key.host.clone(), number: address.port() }),
-        EndpointAddress::Unix(_) => None,
-    }
+    endpoint.address.port().map(|number| PortKey { host: key.host.clone(), number })
 }
 
 fn learn_ports(state: &mut State, name: &ServiceName, endpoints: &[Endpoint]) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::events::WorkerKey;
-use crate::events::event::{Endpoint, EndpointAddress, HealthSource, Locality, Verdict};
+use crate::events::event::{Endpoint, HealthSource, Locality, Verdict};
 use crate::projection::state::{Opinion, Worker};
 
 /// One endpoint of a worker, and the worker.
@@ -75,10 +75,7 @@ impl<'a> EndpointFacts<'a> {
         locality: &'a Locality,
         endpoint: &'a Endpoint,
     ) -> Self {
-        let number = match &endpoint.address {
-            EndpointAddress::Ip(address) => address.port(),
-            EndpointAddress::Unix(_) => 0,
-        };
+        let number = endpoint.address.port().unwrap_or_default();
         Self {
             service: key.service.as_str(),
             id: key.id.as_str(),

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use foldplane::engine::open;
-use foldplane::events::event::EndpointAddress;
 use foldplane::events::{Envelope, Offset};
 use foldplane::projection::resources::{Dials, Resources, TypeUrl};
 use foldplane::projection::state::{Link, Phase, State};
 use foldplane::projection::{Snapshot, StateDigest};
+use foldplane::testing::model::{told, told_by};
 use foldplane::testing::{Answer, published};
 use foldplane::xds::protocol::{Response, Variant};
 
@@ -17,7 +17,6 @@ use super::log;
 use super::network::Line;
 use super::site::Site;
 use super::steady::Steady;
-use crate::told;
 
 /// What was acknowledged is durable, and nothing is published before it is.
 pub(crate) fn acknowledged_is_durable(acknowledged: Offset, site: &Site) {
@@ -72,24 +71,7 @@ fn same(live: &Snapshot, replayed: &Snapshot) {
 pub(crate) fn published_is_what_the_model_says(site: &Site) {
     let snapshot = site.handle.snapshot();
     for dials in [Dials::Everything, Dials::IpOnly] {
-        assert_eq!(told::by(snapshot.resources(), dials), told::by_the_model(&site.durable(), dials));
-    }
-}
-
-/// No port of a host and no address has two owners.
-pub(crate) fn no_port_has_two_owners(state: &State) {
-    let (mut ports, mut addresses) = (BTreeSet::new(), BTreeSet::new());
-    for (key, worker) in state.workers() {
-        for endpoint in &worker.registration.endpoints {
-            assert!(addresses.insert(&endpoint.address), "{} has two owners", endpoint.address);
-            let EndpointAddress::Ip(address) = endpoint.address else { continue };
-            assert!(
-                ports.insert((&key.host, address.port())),
-                "port {} of {} has two owners",
-                address.port(),
-                key.host
-            );
-        }
+        assert_eq!(told_by(snapshot.resources(), dials), told(&site.durable(), dials));
     }
 }
 

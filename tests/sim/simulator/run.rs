@@ -5,7 +5,7 @@ use std::time::Duration;
 use foldplane::command::HOLD_MS_MAX;
 use foldplane::engine::{Accepted, Storage, SubmitError};
 use foldplane::events::{Envelope, Offset};
-use foldplane::testing::{Answer, Ledger, Step};
+use foldplane::testing::{Answer, Ledger, Step, check_owners};
 
 use super::acts::{Act, Scenario};
 use super::checks;
@@ -200,7 +200,7 @@ impl Run {
     fn check(&mut self) {
         checks::acknowledged_is_durable(self.acknowledged, &self.site);
         let snapshot = self.site.handle.snapshot();
-        checks::no_port_has_two_owners(snapshot.state());
+        check_owners(snapshot.state());
         // No version falls, and equal versions mean equal bytes.
         self.ledger.check(snapshot.resources());
     }

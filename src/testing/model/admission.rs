@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 
-use foldplane::command::{Listen, PortRequest, Registering, RejectionCode};
-use foldplane::events::event::{Endpoint, EndpointAddress, PortRange, Registration};
-use foldplane::events::{Envelope, Event, HostName, SocketPath, Timestamp};
+use crate::command::{Listen, PortRequest, Registering, RejectionCode};
+use crate::events::event::{Endpoint, EndpointAddress, PortRange, Registration};
+use crate::events::{Envelope, Event, HostName, SocketPath, Timestamp};
 
-use crate::dull::{Life, address, addresses, is_emptied, lives, living, number, report, takes_out};
-use crate::services;
-use crate::verdict::{Answer, names};
+use super::lives::{Life, address, addresses, is_emptied, lives, living, report, takes_out};
+use super::services;
+use super::verdict::{Answer, names};
 
 /// A port rests so long after its owner is gone (design: 30 s).
 const REST_MS: u64 = 30_000;
 
 /// A port on which a stranger was found is left alone so long (design: ten minutes).
-pub(crate) const BUSY_MS: u64 = 600_000;
+pub(super) const BUSY_MS: u64 = 600_000;
 
 /// What a host's ports look like to a worker that wants some.
 struct Ports<'a> {
@@ -41,7 +41,7 @@ impl<'a> Ports<'a> {
         let mine = lives.iter().filter(held).filter(|life| *life.key == wish.worker);
         let own: Vec<(&str, u16)> = mine
             .flat_map(|life| &life.registration.endpoints)
-            .filter_map(|endpoint| Some((endpoint.port.as_str(), number(&endpoint.address)?)))
+            .filter_map(|endpoint| Some((endpoint.port.as_str(), endpoint.address.port()?)))
             .collect();
         let rested =
             own.iter().copied().filter(|(_, number)| !rests(events, &wish.worker.host, *number, now));
@@ -96,7 +96,7 @@ fn rests(events: &[Envelope], host: &HostName, number: u16, now: Timestamp) -> b
 }
 
 /// Since when a port rests, and for how long: what happened to it last, since it or its host was given away.
-pub(crate) fn rest(events: &[Envelope], host: &HostName, number: u16) -> Option<(Timestamp, u64)> {
+pub(super) fn rest(events: &[Envelope], host: &HostName, number: u16) -> Option<(Timestamp, u64)> {
     let lives = lives(events);
     let had = lives.iter().filter(|life| {
         life.key.host == *host && addresses(life.registration).any(|address| address.port() == number)
@@ -116,7 +116,7 @@ pub(crate) fn rest(events: &[Envelope], host: &HostName, number: u16) -> Option<
 }
 
 #[track_caller]
-pub(crate) fn check(events: &[Envelope], wish: &Registering, now: Timestamp, answer: &Answer) {
+pub(super) fn check(events: &[Envelope], wish: &Registering, now: Timestamp, answer: &Answer) {
     let Some(wish) = &services::as_declared(events, wish) else {
         let code = answer.as_ref().map_err(|rejection| rejection.code);
         assert!(matches!(code, Err(RejectionCode::NotDeclared | RejectionCode::HostDraining)), "{answer:?}");

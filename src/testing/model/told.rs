@@ -5,6 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use crate::events::event::{EndpointAddress, LbPolicy, Locality, LocalityWeighting, Protocol, ServiceSpec};
+use crate::events::{Envelope, PortName, ResourceKind, ServiceName};
+use crate::projection::resources::{Dials, Resources, TypeUrl, builders};
 use envoy_types::pb::envoy::config::cluster::v3 as pb;
 use envoy_types::pb::envoy::config::cluster::v3::cluster::LbPolicy as LbPolicyPb;
 use envoy_types::pb::envoy::config::cluster::v3::cluster::common_lb_config::LocalityConfigSpecifier;
@@ -14,20 +17,15 @@ use envoy_types::pb::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
 use envoy_types::pb::envoy::config::endpoint::v3::{ClusterLoadAssignment, LbEndpoint};
 use envoy_types::pb::envoy::config::listener::v3::Listener;
 use envoy_types::pb::envoy::config::route::v3::RouteConfiguration;
-use foldplane::events::event::{
-    EndpointAddress, LbPolicy, Locality, LocalityWeighting, Protocol, ServiceSpec,
-};
-use foldplane::events::{Envelope, PortName, ResourceKind, ServiceName};
-use foldplane::projection::resources::{Dials, Resources, TypeUrl, builders};
 use prost::Message;
 
-use crate::brought::applied;
-use crate::dull::{Health, Life, cluster, declared, lives, living, locality, number, spec};
-use crate::rules;
+use super::brought::applied;
+use super::lives::{Health, Life, cluster, declared, lives, living, locality, spec};
+use super::rules;
 
 /// What is told under every name of every type: of endpoints a line each, in the order in which they are sent; of clusters
 /// how they are to be used, and the rest of the message; of others the message.
-pub(crate) type Told = BTreeMap<(TypeUrl, String), Vec<String>>;
+pub type Told = BTreeMap<(TypeUrl, String), Vec<String>>;
 
 struct Entry {
     priority: u32,
@@ -37,8 +35,8 @@ struct Entry {
     weight: Option<u32>,
 }
 
-/// What clients that dial so must be told after these events.
-pub(crate) fn by_the_model(events: &[Envelope], dials: Dials) -> Told {
+/// What clients that dial so must be told after these events: the model's word.
+pub fn told(events: &[Envelope], dials: Dials) -> Told {
     let lives = lives(events);
     let mut clusters: BTreeMap<String, (ServiceName, BTreeSet<PortName>, Vec<Entry>)> = BTreeMap::new();
     let own = |service: &ServiceName, port: &PortName| cluster(spec(events, service), &lives, service, port);
@@ -55,7 +53,7 @@ pub(crate) fn by_the_model(events: &[Envelope], dials: Dials) -> Told {
         let hooks = rules::hooks(events, service);
         for endpoint in &registration.endpoints {
             let health = rules::health(&hooks, life, endpoint, life.health(&policy));
-            let can_dial = dials == Dials::Everything || number(&endpoint.address).is_some();
+            let can_dial = dials == Dials::Everything || endpoint.address.port().is_some();
             let is_told = can_dial && rules::includes(&hooks, life);
             let entry = health.filter(|_| is_told).map(|health| Entry {
                 priority: registration.priority,
@@ -135,7 +133,7 @@ fn without_attributes(mut cluster: pb::Cluster) -> pb::Cluster {
 }
 
 /// How many hooks give no answer.
-pub(crate) fn failures(events: &[Envelope]) -> usize {
+pub fn failures(events: &[Envelope]) -> usize {
     let of_life = |life: &Life<'_>| {
         let hooks = rules::hooks(events, &life.key.service);
         life.registration.endpoints.len() * rules::failures(&hooks, life, &stands(events, life))
@@ -210,9 +208,13 @@ fn lines(mut entries: Vec<Entry>) -> Vec<String> {
     entries.iter().map(line).collect()
 }
 
-/// What clients that dial so are told by these resources.
+/// What clients that dial so are told by these resources, to compare with [`told`].
+///
+/// # Panics
+///
+/// When a resource is no message of its type, or gives itself another name.
 #[track_caller]
-pub(crate) fn by(resources: &Arc<Resources>, dials: Dials) -> Told {
+pub fn told_by(resources: &Arc<Resources>, dials: Dials) -> Told {
     let resources = resources.dialled(dials);
     let mut told = Told::new();
     for type_url in ResourceKind::ALL.map(TypeUrl::from) {

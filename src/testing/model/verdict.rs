@@ -1,22 +1,26 @@
 //! What must come of a wish, worked out from all events by the words of the design.
 
-use foldplane::command::{Command, Rejection, RejectionCode};
-use foldplane::events::event::{DisconnectCause, HealthSource, Lease, UpdateRejection, Verdict};
-use foldplane::events::{Envelope, Event, HostName, ReplicaId, Timestamp, WorkerRef};
+use crate::command::{Command, Rejection, RejectionCode};
+use crate::events::event::{DisconnectCause, HealthSource, Lease, UpdateRejection, Verdict};
+use crate::events::{Envelope, Event, HostName, ReplicaId, Timestamp, WorkerRef};
 
-use crate::dull::{Life, is_emptied, living, report, views};
-use crate::services;
-use crate::silence;
-use crate::{admission, brought};
+use super::lives::{Life, is_emptied, living, report, views};
+use super::services;
+use super::silence;
+use super::{admission, brought};
 
 /// So many starts may go by without a sign of life.
 const STARTS_MISSED_MAX: usize = 3;
 
-pub(crate) type Answer = Result<Vec<Event>, Rejection>;
+pub(super) type Answer = Result<Vec<Event>, Rejection>;
 
-/// Fails unless this answer is right after these events, at this time.
+/// Fails unless this answer of [`decide`](crate::command::decide) is right after these events, at this time.
+///
+/// # Panics
+///
+/// When it is not.
 #[track_caller]
-pub(crate) fn check(events: &[Envelope], command: &Command, now: Timestamp, answer: &Answer) {
+pub fn check_decision(events: &[Envelope], command: &Command, now: Timestamp, answer: &Answer) {
     if let Command::Register(wish) = command {
         return admission::check(events, wish, now, answer);
     }
@@ -25,7 +29,7 @@ pub(crate) fn check(events: &[Envelope], command: &Command, now: Timestamp, answ
     assert_eq!(given, expected, "{command:?}");
 }
 
-pub(crate) fn names(events: &[Event]) -> Vec<&'static str> {
+pub(super) fn names(events: &[Event]) -> Vec<&'static str> {
     events.iter().map(Event::name).collect()
 }
 
@@ -104,7 +108,7 @@ fn record_rejection(events: &[Envelope], rejection: &UpdateRejection) -> Vec<&'s
     unless(known.is_some_and(|known| known.version == rejection.version), "UpdateRejected")
 }
 
-pub(crate) fn unless(already: bool, name: &'static str) -> Vec<&'static str> {
+pub(super) fn unless(already: bool, name: &'static str) -> Vec<&'static str> {
     if already { vec![] } else { vec![name] }
 }
 
@@ -179,7 +183,7 @@ fn end_of_connection(life: &Life<'_>, cause: DisconnectCause) -> &'static str {
     }
 }
 
-pub(crate) fn the<'a, 'b>(living: &'a [Life<'b>], worker: &WorkerRef) -> Result<&'a Life<'b>, RejectionCode> {
+pub(super) fn the<'a, 'b>(living: &'a [Life<'b>], worker: &WorkerRef) -> Result<&'a Life<'b>, RejectionCode> {
     let life = living.iter().find(|life| *life.key == worker.key).ok_or(RejectionCode::UnknownWorker)?;
     if life.generation == worker.generation { Ok(life) } else { Err(RejectionCode::StaleGeneration) }
 }

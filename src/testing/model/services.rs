@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use foldplane::command::{Listen, Registering, RejectionCode};
-use foldplane::events::event::{Policy, ServiceSpec};
-use foldplane::events::{Envelope, ServiceName};
+use crate::command::{Listen, Registering, RejectionCode};
+use crate::events::event::{Policy, ServiceSpec};
+use crate::events::{Envelope, ServiceName};
 
-use crate::dull::{living, spec};
-use crate::rules::policy;
-use crate::verdict::unless;
+use super::lives::{living, spec};
+use super::rules::policy;
+use super::verdict::unless;
 
 /// The events of a declaration.
-pub(crate) fn declare(
+pub(super) fn declare(
     events: &[Envelope],
     service: &ServiceName,
     said: &ServiceSpec,
@@ -24,14 +24,14 @@ pub(crate) fn declare(
 }
 
 /// The events of a retirement.
-pub(crate) fn retire(events: &[Envelope], service: &ServiceName) -> Vec<&'static str> {
+pub(super) fn retire(events: &[Envelope], service: &ServiceName) -> Vec<&'static str> {
     let workers = living(events).iter().filter(|life| life.key.service == *service).count();
     let known = spec(events, service).is_some() || workers > 0;
     [vec!["WorkerRemoved"; workers], unless(!known, "ServiceRetired")].concat()
 }
 
 /// The events of a policy.
-pub(crate) fn set_policy(
+pub(super) fn set_policy(
     events: &[Envelope],
     service: Option<&ServiceName>,
     said: &Policy,
@@ -43,7 +43,7 @@ pub(crate) fn set_policy(
 }
 
 /// The wish with the numbers that its service is declared to have; nothing where it asks for something else.
-pub(crate) fn as_declared(events: &[Envelope], wish: &Registering) -> Option<Registering> {
+pub(super) fn as_declared(events: &[Envelope], wish: &Registering) -> Option<Registering> {
     let declared = spec(events, &wish.worker.service).map(|spec| spec.ports.clone()).unwrap_or_default();
     if declared.is_empty() {
         return Some(wish.clone());

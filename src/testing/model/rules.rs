@@ -1,12 +1,12 @@
 //! What the policies of the generators say, in plain code.
 
-use foldplane::events::event::{Endpoint, Locality, Policy, Verdict};
-use foldplane::events::{Envelope, Event, ServiceName};
+use crate::events::event::{Endpoint, Locality, Policy, Verdict};
+use crate::events::{Envelope, Event, ServiceName};
 
-use crate::dull::{Health, Life};
+use super::lives::{Health, Life};
 
 /// The policy of a service, or the one for all, as it was set last.
-pub(crate) fn policy(events: &[Envelope], name: Option<&ServiceName>) -> Policy {
+pub(super) fn policy(events: &[Envelope], name: Option<&ServiceName>) -> Policy {
     let last = events.iter().rev().find_map(|envelope| match &envelope.event {
         Event::PolicyChanged { service, policy } if service.as_ref() == name => Some(policy.clone()),
         _ => None,
@@ -15,7 +15,7 @@ pub(crate) fn policy(events: &[Envelope], name: Option<&ServiceName>) -> Policy 
 }
 
 /// The hooks that hold for a service: each its own, or the one for all.
-pub(crate) fn hooks(events: &[Envelope], service: &ServiceName) -> Policy {
+pub(super) fn hooks(events: &[Envelope], service: &ServiceName) -> Policy {
     let (own, for_all) = (policy(events, Some(service)), policy(events, None));
     Policy {
         include: own.include.or(for_all.include),
@@ -25,12 +25,12 @@ pub(crate) fn hooks(events: &[Envelope], service: &ServiceName) -> Policy {
 }
 
 /// Whether an endpoint is published at all. The second rule fails, as nobody has labels; the third was never taken.
-pub(crate) fn includes(hooks: &Policy, life: &Life<'_>) -> bool {
+pub(super) fn includes(hooks: &Policy, life: &Life<'_>) -> bool {
     hooks.include.as_deref() != Some("worker.host != 'h2'") || life.key.host.as_str() != "h2"
 }
 
 /// In which cluster it is: a rule that names one of another service, or none, fails.
-pub(crate) fn cluster(hooks: &Policy, life: &Life<'_>, default: String) -> String {
+pub(super) fn cluster(hooks: &Policy, life: &Life<'_>, default: String) -> String {
     match hooks.cluster.as_deref() {
         Some("worker.id == '1' ? default + ':canary' : default") if life.key.id.as_str() == "1" => {
             format!("{default}:canary")
@@ -42,7 +42,7 @@ pub(crate) fn cluster(hooks: &Policy, life: &Life<'_>, default: String) -> Strin
 }
 
 /// As what. What drains, and what was never ready, is asked nothing.
-pub(crate) fn health(
+pub(super) fn health(
     hooks: &Policy,
     life: &Life<'_>,
     endpoint: &Endpoint,
@@ -60,7 +60,7 @@ pub(crate) fn health(
 }
 
 /// How many hooks give no answer for an endpoint.
-pub(crate) fn failures(hooks: &Policy, life: &Life<'_>, stands: &Locality) -> usize {
+pub(super) fn failures(hooks: &Policy, life: &Life<'_>, stands: &Locality) -> usize {
     let include = matches!(hooks.include.as_deref(), Some("worker.metadata.track == 'x'" | "(("));
     let cluster = match hooks.cluster.as_deref() {
         Some("'pay'") => life.key.service.as_str() != "pay",

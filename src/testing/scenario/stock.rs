@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::events::view::{NodeSelector, NodeView};
+use crate::events::{Glob, ViewName};
+use crate::projection::resources::{Dials, NodeLabels, NodeViews, Resource, Resources, TypeUrl, Version};
 use envoy_types::pb::envoy::config::cluster::v3::{Cluster, cluster::EdsClusterConfig};
 use envoy_types::pb::envoy::config::core::v3::Locality;
 use envoy_types::pb::envoy::config::endpoint::v3::lb_endpoint::HostIdentifier;
@@ -11,23 +14,26 @@ use envoy_types::pb::envoy::config::endpoint::v3::{
 };
 use envoy_types::pb::envoy::config::listener::v3::{ApiListener, Listener};
 use envoy_types::pb::envoy::config::route::v3::RouteConfiguration;
-use envoy_types::pb::google::protobuf::Any;
-use foldplane::events::view::{NodeSelector, NodeView};
-use foldplane::events::{Glob, ViewName};
-use foldplane::projection::resources::{Dials, NodeLabels, NodeViews, Resource, Resources, TypeUrl, Version};
 use prost::Message;
+
+use super::Problem;
 
 /// What the server has, and what every version that it ever had stands for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct World {
-    pub(crate) resources: Arc<Resources>,
+pub struct Stock {
+    /// What it has now.
+    pub resources: Arc<Resources>,
     labels: BTreeMap<(String, Version), String>,
 }
 
-impl World {
+impl Stock {
     /// Applies edits as one event: `cds web=1 eds web=a -old`. A cluster `c=1>shared` takes the assignment `shared`; a
     /// listener `l=api` is an API listener.
-    pub(crate) fn change(&mut self, edits: &str) {
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::NoContent`] where a word is neither a type, nor `name=content`, nor `-name`.
+    pub fn change(&mut self, edits: &str) -> Result<(), Problem> {
         let offset = self.resources.offset().next();
         let mut builder = self.resources.builder(offset);
         let mut type_url = TypeUrl::Cluster;
@@ -37,7 +43,8 @@ impl World {
             } else if let Some(name) = word.strip_prefix('-') {
                 builder.of(type_url).remove(&name.into(), offset);
             } else {
-                let (name, content) = word.split_once('=').expect("name=content");
+                let no_content = || Problem::NoContent(word.to_owned());
+                let (name, content) = word.split_once('=').ok_or_else(no_content)?;
                 let resource = Resource::new(type_url, name.into(), offset, &encode(type_url, name, content));
                 self.labels.insert((name.to_owned(), resource.version), content.to_owned());
                 // A fold keeps the resource whose bytes did not change, and with it its version (xds-rules 2).
@@ -48,35 +55,46 @@ impl World {
             }
         }
         self.resources = Arc::new(builder.build());
+        Ok(())
     }
 
     /// As one event: the client sees only what is like these from now on, or everything.
-    pub(crate) fn view(&mut self, globs: &str) {
-        let glob = |text: &str| text.parse::<Glob>().unwrap();
-        let nodes = NodeSelector { ids: vec![glob("*")], ..NodeSelector::default() };
-        let services: Vec<_> = globs.split_whitespace().map(glob).collect();
-        let name = ViewName::new("v").unwrap();
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::NoGlob`].
+    pub fn view(&mut self, globs: &str) -> Result<(), Problem> {
+        let glob = |text: &str| {
+            text.parse::<Glob>()
+                .map_err(|fault| Problem::NoGlob { text: text.to_owned(), fault: fault.to_string() })
+        };
+        let nodes = NodeSelector { ids: vec![glob("*")?], ..NodeSelector::default() };
+        let services: Vec<_> = globs.split_whitespace().map(glob).collect::<Result<_, _>>()?;
+        let name = ViewName::new("v").expect("a letter is a name");
         let some = (!services.is_empty()).then(|| (name, Arc::new(NodeView { nodes, services })));
         let offset = self.resources.offset().next();
         let mut builder = self.resources.builder(offset);
         builder.set_views(NodeViews::new(offset, some.into_iter().collect()));
         self.resources = Arc::new(builder.build());
+        Ok(())
     }
 
     /// What the client sees.
-    pub(crate) fn shown(&self) -> Arc<Resources> {
+    #[must_use]
+    pub fn shown(&self) -> Arc<Resources> {
         let labels =
             NodeLabels { id: "", cluster: "", metadata: &serde_json::Value::Null, dials: Dials::Everything };
         Arc::clone(self.resources.views().scope(labels).show(&self.resources).resources())
     }
 
     /// A resource as people read it: `web=1`, and `web=∅` for an assignment that is empty.
-    pub(crate) fn label(&self, resource: &Resource) -> String {
+    #[must_use]
+    pub fn label(&self, resource: &Resource) -> String {
         let key = (resource.name.to_string(), resource.version);
         format!("{}={}", resource.name, self.labels.get(&key).map_or("∅", String::as_str))
     }
 
-    pub(crate) fn version(&self, type_url: TypeUrl, name: &str) -> String {
+    pub(super) fn version(&self, type_url: TypeUrl, name: &str) -> String {
         self.resources
             .of(type_url)
             .get(name)
@@ -84,7 +102,7 @@ impl World {
     }
 }
 
-pub(crate) fn type_named(word: &str) -> Option<TypeUrl> {
+pub(super) fn type_named(word: &str) -> Option<TypeUrl> {
     TypeUrl::ALL.into_iter().find(|type_url| type_url.short().eq_ignore_ascii_case(word))
 }
 
@@ -121,16 +139,4 @@ fn encode(type_url: TypeUrl, name: &str, content: &str) -> Vec<u8> {
         }
         .encode_to_vec(),
     }
-}
-
-/// Whether the clients of these tests refuse it.
-pub(crate) fn is_bad(world: &World, resource: &Resource) -> bool {
-    world.label(resource).ends_with("=bad")
-}
-
-/// Whether it is an assignment without endpoints.
-pub(crate) fn is_empty(resource: &Resource) -> bool {
-    let any = Any::decode(resource.any().as_ref()).unwrap();
-    any.type_url == TypeUrl::ClusterLoadAssignment.as_str()
-        && ClusterLoadAssignment::decode(any.value.as_slice()).unwrap().endpoints.is_empty()
 }

@@ -9,16 +9,16 @@ use envoy_types::pb::envoy::config::route::v3::route_action::ClusterSpecifier;
 use envoy_types::pb::envoy::config::route::v3::{Route, RouteConfiguration};
 use envoy_types::pb::envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager;
 use envoy_types::pb::envoy::extensions::filters::network::http_connection_manager::v3::http_connection_manager::RouteSpecifier;
-use foldplane::command::{References, RejectionCode, ResourceChange};
-use foldplane::events::{Envelope, Event, MessageBytes, ResourceKey, ResourceKind};
-use foldplane::projection::Snapshot;
-use foldplane::projection::resources::Dials;
+use crate::command::{References, RejectionCode, ResourceChange};
+use crate::events::{Envelope, Event, MessageBytes, ResourceKey, ResourceKind};
+use crate::projection::Snapshot;
+use crate::projection::resources::Dials;
 use prost::Message;
 
-use crate::told::by_the_model;
+use super::told::told;
 
 /// What is applied.
-pub(crate) fn applied(events: &[Envelope]) -> BTreeMap<&ResourceKey, &MessageBytes> {
+pub(super) fn applied(events: &[Envelope]) -> BTreeMap<&ResourceKey, &MessageBytes> {
     let mut applied = BTreeMap::new();
     for envelope in events {
         match &envelope.event {
@@ -31,14 +31,14 @@ pub(crate) fn applied(events: &[Envelope]) -> BTreeMap<&ResourceKey, &MessageByt
 }
 
 /// Whether an operator's own assignment is sent in the place of the one that workers make.
-pub(crate) fn is_hidden(snapshot: &Snapshot, cluster: &str) -> bool {
+pub fn is_hidden(snapshot: &Snapshot, cluster: &str) -> bool {
     let key = ResourceKey { kind: ResourceKind::ClusterLoadAssignment, name: cluster.to_owned() };
     snapshot.state().applied().contains_key(&key)
 }
 
 /// The names under which workers and declared services make resources of this kind.
 fn made(events: &[Envelope], kind: ResourceKind) -> BTreeSet<String> {
-    let told = by_the_model(&without_brought(events), Dials::Everything);
+    let told = told(&without_brought(events), Dials::Everything);
     told.into_keys().filter(|(type_url, _)| *type_url == kind.into()).map(|(_, name)| name).collect()
 }
 
@@ -49,7 +49,7 @@ fn without_brought(events: &[Envelope]) -> Vec<Envelope> {
 }
 
 /// What must come of a change.
-pub(crate) fn expected(
+pub(super) fn expected(
     events: &[Envelope],
     change: &ResourceChange,
 ) -> Result<Vec<&'static str>, RejectionCode> {

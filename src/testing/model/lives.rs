@@ -5,40 +5,48 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 
-use foldplane::events::event::{
+use crate::events::event::{
     ClusterPolicy, DegradedAs, DisconnectCause, EndpointAddress, HealthSource, HostReport, Lease, Locality,
     Readiness, Registration, ServiceSpec, UnreadyAs, Verdict,
 };
-use foldplane::events::view::NodeView;
-use foldplane::events::{
+use crate::events::view::NodeView;
+use crate::events::{
     Envelope, Event, Generation, HostName, Offset, PortName, ServiceName, SessionId, Timestamp, ViewName,
     WorkerKey, WorkerRef,
 };
 
 /// One registration, from its start to its end.
 #[derive(Clone, Debug)]
-pub(crate) struct Life<'a> {
-    pub(crate) key: &'a WorkerKey,
-    pub(crate) generation: Generation,
-    pub(crate) registration: &'a Registration,
+pub struct Life<'a> {
+    /// Whose it is.
+    pub key: &'a WorkerKey,
+    /// Which one.
+    pub generation: Generation,
+    /// As what the worker was admitted.
+    pub registration: &'a Registration,
     /// What was said of it, as far as it made sense, starts of the control plane among it.
-    pub(crate) said: Vec<&'a Event>,
+    pub said: Vec<&'a Event>,
     /// When the control plane started since anybody spoke for it.
-    pub(crate) starts: Vec<Timestamp>,
-    pub(crate) ended: Option<(Offset, Timestamp)>,
+    pub starts: Vec<Timestamp>,
+    /// Where and when it ended, if it has.
+    pub ended: Option<(Offset, Timestamp)>,
 }
 
 /// What clients are told of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Health {
+pub enum Health {
+    /// That it should get requests.
     Healthy,
+    /// That it serves, and is not at its best.
     Degraded,
+    /// That it should get none.
     Unhealthy,
+    /// That it should get no new ones.
     Draining,
 }
 
 /// Every life that these events tell of, the ended ones too, by generation.
-pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
+pub fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
     let mut lives: Vec<Life<'_>> = Vec::new();
     for envelope in events {
         let event = &envelope.event;
@@ -101,7 +109,7 @@ pub(crate) fn lives(events: &[Envelope]) -> Vec<Life<'_>> {
 }
 
 /// Every view, as it was set last.
-pub(crate) fn views(events: &[Envelope]) -> BTreeMap<&ViewName, &NodeView> {
+pub fn views(events: &[Envelope]) -> BTreeMap<&ViewName, &NodeView> {
     let mut views = BTreeMap::new();
     for envelope in events {
         match &envelope.event {
@@ -114,7 +122,7 @@ pub(crate) fn views(events: &[Envelope]) -> BTreeMap<&ViewName, &NodeView> {
 }
 
 /// The lives that go on.
-pub(crate) fn living(events: &[Envelope]) -> Vec<Life<'_>> {
+pub fn living(events: &[Envelope]) -> Vec<Life<'_>> {
     lives(events).into_iter().filter(|life| life.ended.is_none()).collect()
 }
 
@@ -125,21 +133,13 @@ fn may_begin(lives: &[Life<'_>], key: &WorkerKey, registration: &Registration) -
     let free = lives.iter().filter(|life| life.ended.is_none()).all(|life| {
         let clash = |held: &EndpointAddress| {
             let same_port = |address: &EndpointAddress| {
-                key.host == life.key.host && number(address).is_some() && number(address) == number(held)
+                key.host == life.key.host && address.port().is_some() && address.port() == held.port()
             };
             wanted.iter().any(|address| *address == held || same_port(address))
         };
         life.key != key && !life.registration.endpoints.iter().any(|one| clash(&one.address))
     });
     unique && free
-}
-
-/// The number of the port, unless it is a socket with a path.
-pub(crate) fn number(address: &EndpointAddress) -> Option<u16> {
-    match address {
-        EndpointAddress::Ip(address) => Some(address.port()),
-        EndpointAddress::Unix(_) => None,
-    }
 }
 
 fn meant<'a, 'b>(lives: &'a mut [Life<'b>], worker: &WorkerRef) -> Option<&'a mut Life<'b>> {
@@ -149,7 +149,7 @@ fn meant<'a, 'b>(lives: &'a mut [Life<'b>], worker: &WorkerRef) -> Option<&'a mu
 }
 
 /// At which IP addresses a registration listens.
-pub(crate) fn addresses(registration: &Registration) -> impl Iterator<Item = SocketAddr> + '_ {
+pub(super) fn addresses(registration: &Registration) -> impl Iterator<Item = SocketAddr> + '_ {
     registration.endpoints.iter().filter_map(|endpoint| match endpoint.address {
         EndpointAddress::Ip(address) => Some(address),
         EndpointAddress::Unix(_) => None,
@@ -157,12 +157,12 @@ pub(crate) fn addresses(registration: &Registration) -> impl Iterator<Item = Soc
 }
 
 impl Life<'_> {
-    pub(crate) fn is_draining(&self) -> bool {
+    pub(super) fn is_draining(&self) -> bool {
         self.said.iter().any(|event| matches!(event, Event::WorkerDraining { .. }))
     }
 
     /// The last thing that the worker said of itself.
-    pub(crate) fn last_word(&self) -> Option<&Event> {
+    pub(super) fn last_word(&self) -> Option<&Event> {
         let words = self.said.iter().rev();
         words.copied().find(|e| {
             matches!(
@@ -173,7 +173,7 @@ impl Life<'_> {
     }
 
     /// How its connection was lost, if nobody has spoken for it since.
-    pub(crate) fn lost(&self) -> Option<DisconnectCause> {
+    pub(super) fn lost(&self) -> Option<DisconnectCause> {
         let last = self.said.iter().rev().find_map(|event| match event {
             Event::WorkerDisconnected { cause, .. } => Some(Some(*cause)),
             Event::WorkerReconnected { .. } => Some(None),
@@ -183,12 +183,12 @@ impl Life<'_> {
     }
 
     /// Whether its connection was lost, and nobody has spoken for it since.
-    pub(crate) fn is_disconnected(&self) -> bool {
+    pub(super) fn is_disconnected(&self) -> bool {
         self.lost().is_some()
     }
 
     /// Whether silence is what it would die of: not of a connection that is there, nor of one that was closed.
-    pub(crate) fn can_be_silent(&self) -> bool {
+    pub(super) fn can_be_silent(&self) -> bool {
         match self.lost() {
             Some(DisconnectCause::Closed) => false,
             Some(DisconnectCause::Silent) => true,
@@ -197,7 +197,7 @@ impl Life<'_> {
     }
 
     /// Who speaks for it.
-    pub(crate) fn speaker(&self) -> Option<&SessionId> {
+    pub(super) fn speaker(&self) -> Option<&SessionId> {
         let mut speaker = Some(&self.registration.session);
         for event in &self.said {
             match event {
@@ -211,24 +211,24 @@ impl Life<'_> {
 
     /// How often the control plane has started since anybody spoke for it; one that did not run for ten seconds before the
     /// next start could not be answered, and does not count.
-    pub(crate) fn missed_starts(&self) -> usize {
+    pub(super) fn missed_starts(&self) -> usize {
         let ran_ms = |pair: &[Timestamp]| pair[1].as_millis().saturating_sub(pair[0].as_millis());
         let answerable = self.starts.windows(2).filter(|pair| ran_ms(pair) >= 10_000).count();
         answerable + usize::from(!self.starts.is_empty())
     }
 
     /// Whether its lease is renewed, and no connection is its life.
-    pub(crate) fn is_renewed(&self) -> bool {
+    pub(super) fn is_renewed(&self) -> bool {
         matches!(self.registration.lease, Lease::Ttl { .. })
     }
 
     /// Whether the control plane waits for it after a start.
-    pub(crate) fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         self.speaker().is_none() && !self.is_disconnected()
     }
 
     /// What each of those who watch it said last.
-    pub(crate) fn opinions(&self) -> Vec<(&HealthSource, Verdict, &str)> {
+    pub(super) fn opinions(&self) -> Vec<(&HealthSource, Verdict, &str)> {
         let mut opinions: Vec<(&HealthSource, Verdict, &str)> = Vec::new();
         for event in &self.said {
             if let Event::WorkerHealthReported { source, verdict, reason, .. } = event {
@@ -240,7 +240,7 @@ impl Life<'_> {
     }
 
     /// Its share of the load.
-    pub(crate) fn weight(&self) -> Option<NonZeroU32> {
+    pub(super) fn weight(&self) -> Option<NonZeroU32> {
         let last = self.said.iter().rev().find_map(|event| match event {
             Event::WorkerReweighted { weight, .. } => Some(*weight),
             _ => None,
@@ -249,12 +249,12 @@ impl Life<'_> {
     }
 
     /// Whether a policy has a say in its health: not once it drains, and not before it was ready.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         !matches!(self.health(&ClusterPolicy::default()), None | Some(Health::Draining))
     }
 
     /// What is published of it; what was never in does not come in as unhealthy or draining.
-    pub(crate) fn health(&self, policy: &ClusterPolicy) -> Option<Health> {
+    pub(super) fn health(&self, policy: &ClusterPolicy) -> Option<Health> {
         let was_ready = self.said.iter().any(|event| matches!(event, Event::WorkerReady { .. }));
         if self.registration.readiness == Readiness::Reported && !was_ready {
             return None;
@@ -272,7 +272,7 @@ impl Life<'_> {
 }
 
 /// What a host said last.
-pub(crate) fn report<'a>(events: &'a [Envelope], name: &HostName) -> Option<&'a HostReport> {
+pub(super) fn report<'a>(events: &'a [Envelope], name: &HostName) -> Option<&'a HostReport> {
     let last = events.iter().rev().find_map(|envelope| match &envelope.event {
         Event::HostReported { host, report } if host == name => Some(Some(report)),
         Event::HostRemoved { host } if host == name && takes_out(events, host, envelope.offset) => Some(None),
@@ -282,7 +282,7 @@ pub(crate) fn report<'a>(events: &'a [Envelope], name: &HostName) -> Option<&'a 
 }
 
 /// Whether the host is being emptied, as was said since it was last removed.
-pub(crate) fn is_emptied(events: &[Envelope], name: &HostName) -> bool {
+pub(super) fn is_emptied(events: &[Envelope], name: &HostName) -> bool {
     let last = events.iter().rev().find_map(|envelope| match &envelope.event {
         Event::HostDraining { host, .. } if host == name => Some(true),
         Event::HostRemoved { host } if host == name && takes_out(events, host, envelope.offset) => {
@@ -294,7 +294,7 @@ pub(crate) fn is_emptied(events: &[Envelope], name: &HostName) -> bool {
 }
 
 /// Whether a removal of the host there takes it out: it makes no sense while somebody lives on it.
-pub(crate) fn takes_out(events: &[Envelope], host: &HostName, offset: Offset) -> bool {
+pub(super) fn takes_out(events: &[Envelope], host: &HostName, offset: Offset) -> bool {
     let there = |life: &Life<'_>| {
         life.key.host == *host
             && life.generation.offset() < offset
@@ -304,7 +304,7 @@ pub(crate) fn takes_out(events: &[Envelope], host: &HostName, offset: Offset) ->
 }
 
 /// Where the hold of expiry began that is not released.
-pub(crate) fn hold(events: &[Envelope]) -> Option<Offset> {
+pub(super) fn hold(events: &[Envelope]) -> Option<Offset> {
     let last = events.iter().rev().find_map(|envelope| match &envelope.event {
         Event::ExpiryHeld { .. } => Some(Some(envelope.offset)),
         Event::ExpiryReleased { .. } => Some(None),
@@ -314,17 +314,17 @@ pub(crate) fn hold(events: &[Envelope]) -> Option<Offset> {
 }
 
 /// Where a host stands.
-pub(crate) fn locality(events: &[Envelope], host: &HostName) -> Locality {
+pub(super) fn locality(events: &[Envelope], host: &HostName) -> Locality {
     report(events, host).map(|report| report.locality.clone()).unwrap_or_default()
 }
 
 /// The address of endpoints that name none.
-pub(crate) fn address(events: &[Envelope], host: &HostName) -> IpAddr {
+pub(super) fn address(events: &[Envelope], host: &HostName) -> IpAddr {
     report(events, host).map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |report| report.addresses[0])
 }
 
 /// What a service is declared to be. A retirement while somebody lives makes no sense, and changes nothing.
-pub(crate) fn spec<'a>(events: &'a [Envelope], name: &ServiceName) -> Option<&'a ServiceSpec> {
+pub(super) fn spec<'a>(events: &'a [Envelope], name: &ServiceName) -> Option<&'a ServiceSpec> {
     let lived = |index| living(&events[..index]).iter().any(|life| life.key.service == *name);
     let last = events.iter().enumerate().rev().find_map(|(index, envelope)| match &envelope.event {
         Event::ServiceDeclared { service, spec } if service == name => Some(Some(spec)),
@@ -335,7 +335,7 @@ pub(crate) fn spec<'a>(events: &'a [Envelope], name: &ServiceName) -> Option<&'a
 }
 
 /// Every service that was ever declared.
-pub(crate) fn declared(events: &[Envelope]) -> BTreeSet<&ServiceName> {
+pub(super) fn declared(events: &[Envelope]) -> BTreeSet<&ServiceName> {
     let named = events.iter().filter_map(|envelope| match &envelope.event {
         Event::ServiceDeclared { service, .. } => Some(service),
         _ => None,
@@ -345,7 +345,7 @@ pub(crate) fn declared(events: &[Envelope]) -> BTreeSet<&ServiceName> {
 
 /// The name under which a port of a service is published: the service for the port that is declared first, or else was
 /// known first since the service last had nobody; `service:port` for the others.
-pub(crate) fn cluster(
+pub(super) fn cluster(
     spec: Option<&ServiceSpec>,
     lives: &[Life<'_>],
     service: &ServiceName,

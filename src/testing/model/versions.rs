@@ -1,24 +1,33 @@
 //! Where each version must come from.
 
-use foldplane::events::{Offset, ResourceKind};
-use foldplane::projection::resources::{Resources, TypeUrl};
+use crate::events::{Offset, ResourceKind};
+use crate::projection::resources::{Resources, TypeUrl};
 
-use crate::told::Told;
+use super::told::Told;
 
 /// What clients were told after each event, the empty beginning first.
 #[derive(Clone, Debug)]
-pub(crate) struct Past(Vec<Told>);
+pub struct Past(Vec<Told>);
 
-impl Past {
-    pub(crate) fn new() -> Self {
+impl Default for Past {
+    fn default() -> Self {
         Self(vec![Told::new()])
     }
+}
 
-    pub(crate) fn push(&mut self, told: Told) {
+impl Past {
+    /// One more event happened, and this is told now.
+    pub fn push(&mut self, told: Told) {
         self.0.push(told);
     }
 
-    pub(crate) fn last(&self) -> &Told {
+    /// What is told now.
+    ///
+    /// # Panics
+    ///
+    /// Never: it starts with one.
+    #[must_use]
+    pub fn last(&self) -> &Told {
         self.0.last().expect("it starts with one")
     }
 
@@ -31,8 +40,12 @@ impl Past {
     }
 
     /// Each version's offset is that of the last event that changed what it stands for (xds-rules 1 and 2).
+    ///
+    /// # Panics
+    ///
+    /// When one is not.
     #[track_caller]
-    pub(crate) fn check(&self, resources: &Resources) {
+    pub fn check(&self, resources: &Resources) {
         for type_url in ResourceKind::ALL.map(TypeUrl::from) {
             let set = resources.of(type_url);
             let of_type = |told: &Told| -> Vec<_> {
