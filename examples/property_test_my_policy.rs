@@ -3,7 +3,8 @@
 //!
 //! ```console
 //! $ cargo test --example property_test_my_policy
-//! $ cargo run --example property_test_my_policy -- my.jsonl     # what it would publish of a log that was exported
+//! $ cargo run --example property_test_my_policy                 # how it is set
+//! $ cargo run --example property_test_my_policy -- my.jsonl     # what it publishes at the end of a log that was exported
 //! ```
 //!
 //! It is written twice, as hooks of a program that has Foldplane as its library and as expressions that `foldplane policy set`
@@ -67,11 +68,13 @@ fn published(snapshot: &Snapshot) -> Vec<String> {
     listing.items.iter().map(line).collect()
 }
 
-/// Says what is published at the end of a log under the policy.
+/// Says how the policy is set; with a log, what is published at its end under the policy.
 fn main() -> ExitCode {
     let Some(path) = std::env::args().nth(1) else {
-        println!("name a log that `foldplane log export` wrote, or run the tests");
-        return ExitCode::from(2);
+        let Policy { include, health, .. } = expressions();
+        let (include, health) = (include.unwrap_or_default(), health.unwrap_or_default());
+        println!("foldplane policy set --include \"{include}\" --health \"{health}\"");
+        return ExitCode::SUCCESS;
     };
     let read = std::fs::read_to_string(&path).map_err(|error| error.to_string());
     match read.and_then(|lines| corpus(&lines).map_err(|error| error.to_string())) {
