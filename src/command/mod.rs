@@ -254,6 +254,25 @@ pub struct Registering {
     pub lease: Lease,
 }
 
+impl Registering {
+    /// What the least of workers asks for: no port, counted as able to serve, without weight, priority or labels.
+    #[must_use]
+    pub const fn new(worker: WorkerKey, session: SessionId, lease: Lease) -> Self {
+        Self {
+            worker,
+            ports: Vec::new(),
+            readiness: Readiness::Assumed,
+            weight: None,
+            priority: 0,
+            locality: None,
+            metadata: BTreeMap::new(),
+            process: None,
+            session,
+            lease,
+        }
+    }
+}
+
 /// One port that a worker asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortRequest {

@@ -1,7 +1,6 @@
 //! Leases on the real writer: time, clocks that are set, and a log that stalls (faults.md E).
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::writer_tests::started_with;
 use super::{Handle, Settings, engine, open};
 use crate::command::{Command, Registering};
-use crate::events::event::{Lease, Readiness};
+use crate::events::event::Lease;
 use crate::events::log::{EventLog, MemoryLog};
 use crate::events::{Actor, Envelope, Event, HostName, Offset, ServiceName, SessionId, WorkerId};
 use crate::events::{Timestamp, WorkerKey, WorkerRef};
@@ -34,18 +33,7 @@ fn key(id: &str) -> WorkerKey {
 }
 
 async fn register(handle: &Handle, id: &str, ttl_ms: u32) -> WorkerRef {
-    let wish = Registering {
-        worker: key(id),
-        ports: Vec::new(),
-        readiness: Readiness::Assumed,
-        weight: None,
-        priority: 0,
-        locality: None,
-        metadata: BTreeMap::new(),
-        process: None,
-        session: SessionId::new(id).unwrap(),
-        lease: Lease::Ttl { ttl_ms },
-    };
+    let wish = Registering::new(key(id), SessionId::new(id).unwrap(), Lease::Ttl { ttl_ms });
     let accepted = handle.submit(Actor::System, Command::Register(wish)).await.unwrap();
     let generation = accepted.snapshot.state().workers().get(&key(id)).unwrap().generation;
     WorkerRef { key: key(id), generation }

@@ -1,6 +1,5 @@
 //! The writer's promises: an answer follows durability, and what is not durable is not visible.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Handle, Settings, Storage, Stuck, SubmitError, engine, open, wall_clock};
 use crate::command::{Command, Registering};
-use crate::events::event::{DisconnectCause, HostReport, Lease, Locality, PortRange, Readiness};
+use crate::events::event::{DisconnectCause, HostReport, Lease, Locality, PortRange};
 use crate::events::log::{EventLog, Events, LogError, LogReader, MemoryLog, StoreHealth};
 use crate::events::{
     Actor, Envelope, Event, Generation, Head, HostName, Offset, ReplicaId, ServiceName, SessionId, WorkerId,
@@ -126,18 +125,8 @@ async fn lost_worker(handle: &Handle) -> WorkerRef {
         id: WorkerId::new("a").unwrap(),
     };
     let session = SessionId::new("s1").unwrap();
-    let wish = Registering {
-        worker: worker.clone(),
-        ports: Vec::new(),
-        readiness: Readiness::Assumed,
-        weight: None,
-        priority: 0,
-        locality: None,
-        metadata: BTreeMap::new(),
-        process: None,
-        session: session.clone(),
-        lease: Lease::Session { disconnect_grace_ms: 5_000 },
-    };
+    let lease = Lease::Session { disconnect_grace_ms: 5_000 };
+    let wish = Registering::new(worker.clone(), session.clone(), lease);
     let accepted = handle.submit(Actor::System, Command::Register(wish)).await.unwrap();
     let close = Command::CloseSession { session, cause: DisconnectCause::Closed };
     handle.submit(Actor::System, close).await.unwrap();

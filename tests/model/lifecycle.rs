@@ -48,18 +48,8 @@ fn report() -> HostReport {
 
 fn registering(readiness: Readiness, lease: Lease, name: &str) -> Registering {
     let listen = Listen::Port { number: NonZeroU16::new(20_000), address: None };
-    Registering {
-        worker: key(),
-        ports: vec![PortRequest { name: PortName::new("http").unwrap(), listen }],
-        readiness,
-        weight: None,
-        priority: 0,
-        locality: None,
-        metadata: BTreeMap::new(),
-        process: None,
-        session: session(name),
-        lease,
-    }
+    let ports = vec![PortRequest { name: PortName::new("http").unwrap(), listen }];
+    Registering { ports, readiness, ..Registering::new(key(), session(name), lease) }
 }
 
 /// A state, and the worker that it is about.

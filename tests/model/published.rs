@@ -79,17 +79,12 @@ impl Plane {
             name: PortName::new("http").unwrap(),
             listen: Listen::Port { number: None, address: None },
         };
+        let lease = Lease::Session { disconnect_grace_ms: 0 };
         self.obey(&Command::Register(Registering {
-            worker: worker.clone(),
             ports: vec![port],
             readiness,
-            weight: None,
-            priority: 0,
-            locality: None,
             metadata: [("track".to_owned(), "stable".to_owned())].into(),
-            process: None,
-            session: SessionId::new(session).unwrap(),
-            lease: Lease::Session { disconnect_grace_ms: 0 },
+            ..Registering::new(worker.clone(), SessionId::new(session).unwrap(), lease)
         }));
         let generation = self.state.workers()[&worker].generation;
         WorkerRef { key: worker, generation }

@@ -1,9 +1,7 @@
 //! What the simulator has found, kept as short lists of acts.
 
-use std::collections::BTreeMap;
-
 use foldplane::command::Registering;
-use foldplane::events::event::{Lease, Readiness};
+use foldplane::events::event::Lease;
 use foldplane::events::{Event, HostName, ServiceName, SessionId, WorkerId, WorkerKey};
 use foldplane::testing::{Aim, Step, Wanted};
 
@@ -32,18 +30,7 @@ fn register(id: &str) -> Act {
 }
 
 fn admit(worker: WorkerKey, lease: Lease) -> Act {
-    wish(Wanted::Register(Registering {
-        worker,
-        ports: Vec::new(),
-        readiness: Readiness::Assumed,
-        weight: None,
-        priority: 0,
-        locality: None,
-        metadata: BTreeMap::new(),
-        process: None,
-        session: SessionId::new("s1").unwrap(),
-        lease,
-    }))
+    wish(Wanted::Register(Registering::new(worker, SessionId::new("s1").unwrap(), lease)))
 }
 
 /// A drain ended while the log could not be written. Somebody's wish was the first to find that it could be again, and

@@ -6,7 +6,6 @@ mod leases;
 mod life;
 mod silence;
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
 use expect_test::Expect;
@@ -91,18 +90,9 @@ fn registering(name: &str, ports: &[&str]) -> Registering {
             listen: Listen::Port { number: number.parse::<NonZeroU16>().ok(), address: None },
         }
     };
-    Registering {
-        worker: key(name),
-        ports: ports.iter().map(port).collect(),
-        readiness: Readiness::Assumed,
-        weight: None,
-        priority: 0,
-        locality: None,
-        metadata: BTreeMap::new(),
-        process: None,
-        session: session("s1"),
-        lease: Lease::Session { disconnect_grace_ms: 0 },
-    }
+    let lease = Lease::Session { disconnect_grace_ms: 0 };
+    let ports = ports.iter().map(port).collect();
+    Registering { ports, ..Registering::new(key(name), session("s1"), lease) }
 }
 
 fn register(name: &str, ports: &[&str]) -> Command {

@@ -8,9 +8,9 @@ use crate::command::{Listen, PortRequest, Registering, RejectionCode};
 use crate::events::event::{Endpoint, EndpointAddress, PortRange, Registration};
 use crate::events::{Envelope, Event, HostName, SocketPath, Timestamp};
 
+use super::answers::{Answer, names};
 use super::lives::{Life, address, addresses, is_emptied, lives, living, report, takes_out};
 use super::services;
-use super::verdict::{Answer, names};
 
 /// A port rests so long after its owner is gone (design: 30 s).
 const REST_MS: u64 = 30_000;

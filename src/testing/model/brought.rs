@@ -1,6 +1,6 @@
 //! The model of what an operator brings: read from all events each time somebody asks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use envoy_types::pb::envoy::config::cluster::v3::Cluster;
 use envoy_types::pb::envoy::config::listener::v3::Listener;
@@ -15,20 +15,8 @@ use crate::projection::Snapshot;
 use crate::projection::resources::Dials;
 use prost::Message;
 
+use super::applied::applied;
 use super::told::told;
-
-/// What is applied.
-pub(super) fn applied(events: &[Envelope]) -> BTreeMap<&ResourceKey, &MessageBytes> {
-    let mut applied = BTreeMap::new();
-    for envelope in events {
-        match &envelope.event {
-            Event::ResourceApplied { resource, message } => drop(applied.insert(resource, message)),
-            Event::ResourceDeleted { resource } => drop(applied.remove(resource)),
-            _ => {}
-        }
-    }
-    applied
-}
 
 /// Whether an operator's own assignment is sent in the place of the one that workers make.
 pub fn is_hidden(snapshot: &Snapshot, cluster: &str) -> bool {

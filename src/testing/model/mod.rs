@@ -30,6 +30,8 @@
 )]
 
 mod admission;
+mod answers;
+mod applied;
 mod brought;
 mod lives;
 mod rules;

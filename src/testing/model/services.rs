@@ -6,9 +6,9 @@ use crate::command::{Listen, Registering, RejectionCode};
 use crate::events::event::{Policy, ServiceSpec};
 use crate::events::{Envelope, ServiceName};
 
+use super::answers::unless;
 use super::lives::{living, spec};
 use super::rules::policy;
-use super::verdict::unless;
 
 /// The events of a declaration.
 pub(super) fn declare(

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use crate::events::event::DisconnectCause;
 use crate::events::{Envelope, Offset, WorkerRef};
 
+use super::answers::the;
 use super::lives::{Life, hold, living};
-use super::verdict::the;
 
 type Names = Vec<&'static str>;
 

@@ -19,7 +19,7 @@ use envoy_types::pb::envoy::config::listener::v3::Listener;
 use envoy_types::pb::envoy::config::route::v3::RouteConfiguration;
 use prost::Message;
 
-use super::brought::applied;
+use super::applied::applied;
 use super::lives::{Health, Life, cluster, declared, lives, living, locality, spec};
 use super::rules;
 

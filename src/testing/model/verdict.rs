@@ -1,9 +1,10 @@
 //! What must come of a wish, worked out from all events by the words of the design.
 
-use crate::command::{Command, Rejection, RejectionCode};
+use crate::command::{Command, RejectionCode};
 use crate::events::event::{DisconnectCause, HealthSource, Lease, UpdateRejection, Verdict};
 use crate::events::{Envelope, Event, HostName, ReplicaId, Timestamp, WorkerRef};
 
+use super::answers::{Answer, names, the, unless};
 use super::lives::{Life, is_emptied, living, report, views};
 use super::services;
 use super::silence;
@@ -11,8 +12,6 @@ use super::{admission, brought};
 
 /// So many starts may go by without a sign of life.
 const STARTS_MISSED_MAX: usize = 3;
-
-pub(super) type Answer = Result<Vec<Event>, Rejection>;
 
 /// Fails unless this answer of [`decide`](crate::command::decide) is right after these events, at this time.
 ///
@@ -27,10 +26,6 @@ pub fn check_decision(events: &[Envelope], command: &Command, now: Timestamp, an
     let expected = expected(events, command, now);
     let given = answer.as_ref().map(|made| names(made)).map_err(|rejection| rejection.code);
     assert_eq!(given, expected, "{command:?}");
-}
-
-pub(super) fn names(events: &[Event]) -> Vec<&'static str> {
-    events.iter().map(Event::name).collect()
 }
 
 fn expected(
@@ -108,10 +103,6 @@ fn record_rejection(events: &[Envelope], rejection: &UpdateRejection) -> Vec<&'s
     unless(known.is_some_and(|known| known.version == rejection.version), "UpdateRejected")
 }
 
-pub(super) fn unless(already: bool, name: &'static str) -> Vec<&'static str> {
-    if already { vec![] } else { vec![name] }
-}
-
 fn start(events: &[Envelope], replica: &ReplicaId) -> Vec<&'static str> {
     let newest = events.iter().rev().find_map(|envelope| match &envelope.event {
         Event::ReplicaStarted { replica, .. } => Some(replica),
@@ -181,11 +172,6 @@ fn end_of_connection(life: &Life<'_>, cause: DisconnectCause) -> &'static str {
         Lease::Session { .. } => "WorkerDisconnected",
         Lease::Ttl { .. } => unreachable!("no connection speaks for it"),
     }
-}
-
-pub(super) fn the<'a, 'b>(living: &'a [Life<'b>], worker: &WorkerRef) -> Result<&'a Life<'b>, RejectionCode> {
-    let life = living.iter().find(|life| *life.key == worker.key).ok_or(RejectionCode::UnknownWorker)?;
-    if life.generation == worker.generation { Ok(life) } else { Err(RejectionCode::StaleGeneration) }
 }
 
 fn serving<'a, 'b>(living: &'a [Life<'b>], worker: &WorkerRef) -> Result<&'a Life<'b>, RejectionCode> {

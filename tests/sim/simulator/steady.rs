@@ -1,10 +1,8 @@
 //! Workers that do as they should, and that nobody else has a say over: whatever fails, they must keep their place.
 
-use std::collections::BTreeMap;
-
 use foldplane::command::{Command, Listen, PortRequest, Registering};
 use foldplane::engine::{Accepted, SubmitError};
-use foldplane::events::event::{DisconnectCause, Lease, Readiness, RemovalCause};
+use foldplane::events::event::{DisconnectCause, Lease, RemovalCause};
 use foldplane::events::{HostName, PortName, ServiceName, SessionId, WorkerId, WorkerKey, WorkerRef};
 
 use super::site::Site;
@@ -148,18 +146,8 @@ impl Steady {
     fn wish(&self, number: Option<u16>) -> Registering {
         let port = PortName::new("http").unwrap();
         let number = number.map(|number| number.try_into().expect("a port"));
-        Registering {
-            worker: self.key.clone(),
-            ports: vec![PortRequest { name: port, listen: Listen::Port { number, address: None } }],
-            readiness: Readiness::Assumed,
-            weight: None,
-            priority: 0,
-            locality: None,
-            metadata: BTreeMap::new(),
-            process: None,
-            session: self.session.clone(),
-            lease: self.lease,
-        }
+        let ports = vec![PortRequest { name: port, listen: Listen::Port { number, address: None } }];
+        Registering { ports, ..Registering::new(self.key.clone(), self.session.clone(), self.lease) }
     }
 
     /// Somebody lies about it. Whatever it is, it is refused or changes nothing.
