@@ -188,6 +188,9 @@ async fn what_is_wrong_is_refused_whole_with_its_place_and_what_to_do() {
         "\"db.example\" is not an IP address",
     )
     .await;
+    let upstream = "{ socket_address: { address: 127.0.0.1, port_value: 1001 } }";
+    let pipe = format!("{{ pipe: {{ path: /{} }} }}", "a".repeat(107));
+    check(&good.replace(upstream, &pipe), 2, "address.pipe.path: a socket's path has 1 to 107 bytes").await;
     check(&good.replace("http.router.v3.Router", "http.rooter.v3.Router"), 2, "http_filters[0].typed_config")
         .await;
     check(

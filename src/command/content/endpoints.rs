@@ -12,6 +12,7 @@ use envoy_types::pb::envoy::config::endpoint::v3::{ClusterLoadAssignment, LbEndp
 use super::super::check::quoted;
 use super::{ResourceKey, refused};
 use crate::command::Rejection;
+use crate::events::SOCKET_PATH_BYTES_MAX;
 
 /// What an endpoint's address may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +41,14 @@ pub(super) fn check(
             if endpoint.load_balancing_weight.is_some_and(|weight| weight.value == 0) {
                 return Err(zero(key, &format!("{place}.load_balancing_weight")));
             }
-            let Some(address) = socket(endpoint) else { continue };
-            let whole =
-                socket_address(key, &format!("{place}.endpoint.address.socket_address"), address, hosts)?;
+            let place_of = |kind: &str| format!("{place}.endpoint.address.{kind}");
+            let whole = match address(endpoint) {
+                Some(Address::SocketAddress(socket)) => {
+                    socket_address(key, &place_of("socket_address"), socket, hosts)?
+                }
+                Some(Address::Pipe(pipe)) => (pipe_path(key, &place_of("pipe.path"), &pipe.path)?, 0),
+                Some(Address::EnvoyInternalAddress(_)) | None => continue,
+            };
             if !seen.insert(whole) {
                 return Err(refused(key, &place, "its address is listed twice", "list each endpoint once"));
             }
@@ -65,15 +71,22 @@ fn priorities(key: &ResourceKey, place: &str, assignment: &ClusterLoadAssignment
     }
 }
 
-/// Where the endpoint listens, if that is a socket.
-fn socket(endpoint: &LbEndpoint) -> Option<&SocketAddress> {
+/// Where the endpoint listens.
+fn address(endpoint: &LbEndpoint) -> Option<&Address> {
     match endpoint.host_identifier.as_ref()? {
-        HostIdentifier::Endpoint(endpoint) => match endpoint.address.as_ref()?.address.as_ref()? {
-            Address::SocketAddress(socket) => Some(socket),
-            Address::Pipe(_) | Address::EnvoyInternalAddress(_) => None,
-        },
+        HostIdentifier::Endpoint(endpoint) => endpoint.address.as_ref()?.address.as_ref(),
         HostIdentifier::EndpointName(_) => None,
     }
+}
+
+/// A path, or with `@` a name in Linux's abstract namespace. Envoy refuses a longer one, and with it the whole response.
+fn pipe_path(key: &ResourceKey, place: &str, path: &str) -> Result<String, Rejection> {
+    if path.is_empty() || path.len() > SOCKET_PATH_BYTES_MAX {
+        let problem =
+            format!("a socket's path has 1 to {SOCKET_PATH_BYTES_MAX} bytes, this one {}", path.len());
+        return Err(refused(key, place, &problem, "give the path at which the endpoint listens"));
+    }
+    Ok(path.to_owned())
 }
 
 fn socket_address(
