@@ -4,6 +4,7 @@ mod faults;
 mod hosts;
 mod leases;
 mod life;
+mod limits;
 mod silence;
 
 use std::num::NonZeroU16;
