@@ -8,6 +8,7 @@ use axum::extract::{ConnectInfo, Path, State};
 use serde::{Deserialize, Serialize};
 
 use super::Sources;
+use super::findings::FindingKind;
 use super::obey::{OffsetBody, obey};
 use super::views::{self, EndpointView, Listing};
 use crate::command::{Command, decide};
@@ -97,7 +98,7 @@ pub fn findings_of(snapshot: &Snapshot) -> Listing<FindingView> {
 
 fn finding_view(finding: &Finding) -> FindingView {
     let (about, detail) = about(finding);
-    FindingView { kind: finding.kind().to_owned(), about, detail }
+    FindingView { kind: FindingKind::HookFailed.to_string(), about, detail }
 }
 
 /// About whom it is, and what it is.

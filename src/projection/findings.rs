@@ -20,16 +20,6 @@ pub enum Finding {
     },
 }
 
-impl Finding {
-    /// Its kind, as it is written in lists and metrics.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::HookFailed { .. } => "hook_failed",
-        }
-    }
-}
-
 /// Everything that somebody should look at, sorted by whom it is about.
 pub fn findings(state: &State) -> impl Iterator<Item = Finding> + '_ {
     state.failures().iter().flat_map(|(worker, failed)| {

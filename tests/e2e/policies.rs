@@ -195,7 +195,9 @@ async fn a_hook_that_fails_is_a_finding_and_holds_up_nobody() {
     let policy = json!({"cluster": "default + ':' + worker.metadata.track"});
     let (status, preview) =
         send(&plane, reqwest::Method::PUT, "/v1/services/web/policy?dry_run=true", &policy).await;
-    assert_eq!((status, &preview["findings"][0]["about"]), (200, &json!("web/b@h1 http")), "{preview}");
+    let finding = &preview["findings"][0];
+    assert_eq!((status, &finding["about"]), (200, &json!("web/b@h1 http")), "{preview}");
+    assert_eq!(finding["kind"], "hook_failed");
     set(&plane, "web", &policy).await;
     let clusters = |endpoints: &Value| -> Vec<String> {
         let items = endpoints["items"].as_array().unwrap().iter();

@@ -5,6 +5,7 @@ mod hosts;
 mod leases;
 mod life;
 mod limits;
+mod resources;
 mod silence;
 
 use std::num::NonZeroU16;
